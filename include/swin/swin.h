@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * swin.h - multi-scale feature maps of Swin Transformers, on CPUs.
+ *
+ * The story of a program, in five steps:
+ *
+ *   1. swin_model_open()           a checkpoint file becomes a model: recognised, checked, packed
+ *   2. swin_model_output_info()    how large the maps of an image of this size will be
+ *   3. swin_session_create()       scratch memory, threads and precision for one worker
+ *   4. swin_session_run()          images in, feature maps out; any number of times, any image size
+ *   5. swin_session_destroy(), swin_model_destroy()      in either order
+ *
+ * Two objects are the whole story:
+ *
+ *   swin_model     immutable once open; shared by any number of sessions and threads
+ *   swin_session   mutable; one thread at a time; make one per worker
+ *
+ * Levels. A Swin Transformer has up to four stages. Level s is the output of stage s before patch merging, with
+ * stride patch_size * 2^s (4, 8, 16, 32 for the published patch size 4) and embed_dim * 2^s channels: what FPN-style
+ * detectors call c2..c5, res2..res5 or p0..p3.
+ *
+ * Words. N images in a batch, C channels, H rows, W columns. Layouts are written with the slowest index first.
+ *
+ * Errors. Every function that can fail returns a swin_status and takes an optional swin_error, owned by the caller,
+ * whose message names the object, the value found and the value expected. The function resets it on entry; after a
+ * failure nothing half-made is handed out. The library never prints, never exits, never reads the environment.
+ *
+ * Structs that may grow start with `size_t struct_size`, set by the matching _init function. Fields are only ever
+ * added at the end, and zero always means what an older program meant.
+ *
+ * Sources. [V1] Liu et al., Swin Transformer, ICCV 2021. [V2] Liu et al., Swin Transformer V2, CVPR 2022.
+ */
+#ifndef SWIN_SWIN_H
+#define SWIN_SWIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SWIN_API __attribute__((visibility("default")))
+#define SWIN_NODISCARD __attribute__((warn_unused_result))
+#else
+#define SWIN_API
+#define SWIN_NODISCARD
+#endif
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * Status and errors
+ */
+
+/* What happened, in few words that a program can act upon. Numbers are never reused. */
+typedef enum swin_status {
+    SWIN_OK = 0,
+    SWIN_ERR_ARGUMENT = 1,    /* the caller passed something impossible                                    */
+    SWIN_ERR_STATE = 2,       /* the object cannot do this now, e.g. a session entered by two threads      */
+    SWIN_ERR_NO_MEMORY = 3,   /* memory could not be had                                                   */
+    SWIN_ERR_IO = 4,          /* a file could not be opened or read                                        */
+    SWIN_ERR_FORMAT = 5,      /* the file is broken, or is no safetensors file                             */
+    SWIN_ERR_UNSUPPORTED = 6, /* the file is fine, libswin cannot compute it                               */
+    SWIN_ERR_MISMATCH = 7,    /* the tensors do not form a Swin Transformer, or not the one asked for      */
+    SWIN_ERR_LIMIT = 8,       /* a safety limit was hit                                                    */
+    SWIN_ERR_BACKEND = 9,     /* oneDNN refused                                                            */
+    SWIN_ERR_INTERNAL = 10    /* a fault in libswin                                                        */
+} swin_status;
+
+/* The detail of a failure. Owned by the caller, needs no initialisation, may be NULL wherever it is taken.
+ * The layout is final: 512 bytes. */
+typedef struct swin_error {
+    int32_t status;    /* a swin_status                                               */
+    int32_t backend;   /* oneDNN's own status when status is SWIN_ERR_BACKEND, else 0 */
+    char message[504]; /* one line, printable ASCII, NUL-terminated; empty on success */
+} swin_error;
+
+/* "argument", "no memory", ...; never NULL. Thread-safety: any thread. */
+SWIN_API const char *swin_status_string(swin_status status);
+
+/* The version of the loaded library: major * 10000 + minor * 100 + patch. Thread-safety: any thread. */
+SWIN_API uint32_t swin_version(void);
+
+/* The same as text, "0.1.0". Thread-safety: any thread. */
+SWIN_API const char *swin_version_string(void);
+
+/* SWIN_ABI_VERSION of the loaded library; a program whose header says otherwise must not call on. */
+SWIN_API uint32_t swin_abi_version(void);
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * Configuration: what a Swin Transformer is made of
+ */
+
+#define SWIN_MAX_STAGES 4
+
+/* The family of implementations whose arithmetic is reproduced. They differ where a map is no multiple of the window
+ * or not larger than it; at sizes where every map is a multiple of the window and larger, all agree. */
+typedef enum swin_lineage {
+    SWIN_LINEAGE_AUTO = 0,
+    SWIN_LINEAGE_DETECTION = 1,   /* Swin-Transformer-Object-Detection, mmdetection, detectron2, Mask2Former, Paddle-
+                                     Detection, Hugging Face SwinBackbone: pad after norm1, then roll; window and shift
+                                     are kept on small maps                                                          */
+    SWIN_LINEAGE_MICROSOFT = 2,   /* Microsoft's classification code: a map not larger than the window shrinks the
+                                     window to the map and drops the shift                                            */
+    SWIN_LINEAGE_TORCHVISION = 3, /* pads like detection; drops the shift along an axis that is one window long; the
+                                     patch grid is floored                                                            */
+    SWIN_LINEAGE_TIMM = 4,        /* rolls before it pads; windows clamped per axis from the configured image size    */
+    SWIN_LINEAGE_HUGGINGFACE = 5, /* transformers' SwinModel / Swinv2Model                                            */
+    SWIN_LINEAGE_MMPRETRAIN = 6   /* mmpretrain classification: a map as large as the window drops the shift          */
+} swin_lineage;
+
+/* A configuration. Stages beyond `stages` are zero in every array. Windows are {rows, columns}. */
+typedef struct swin_config {
+    size_t struct_size;
+    int32_t version;              /* 1 or 2: Swin Transformer V1 [V1] or V2 [V2]                                */
+    int32_t lineage;              /* a swin_lineage, never AUTO in a model's own configuration                  */
+    int32_t patch_size;           /* side of a patch in pixels, 1..64; 4 in every published model               */
+    int32_t embed_dim;            /* channels of level 0, C in [V1]; stage s has embed_dim << s                 */
+    int32_t stages;               /* 1..SWIN_MAX_STAGES                                                         */
+    int32_t depths[SWIN_MAX_STAGES];             /* blocks per stage                                            */
+    int32_t heads[SWIN_MAX_STAGES];              /* attention heads per stage; must divide the stage's channels */
+    int32_t window[SWIN_MAX_STAGES][2];          /* M in [V1], in tokens                                        */
+    int32_t pretrained_window[SWIN_MAX_STAGES][2]; /* V2: window of pre-training; {0,0}: the stage's own window */
+    int32_t qkv_bias;             /* 0: the query/key/value projection has no bias (V2: only its key never has) */
+    int32_t patch_norm;           /* 0: no LayerNorm after the patch embedding                                  */
+    int32_t out_norm;             /* bit s set: level s passes a LayerNorm of its own before it is handed out   */
+    int32_t absolute_position[2]; /* grid of the absolute position embedding; {0,0}: none                       */
+    int32_t image_size[2];        /* size the model was configured for, where its lineage asks; {0,0}: unknown  */
+    int32_t block_norm_period;    /* V2 huge and giant: every n-th block of a stage ends in a norm; 0: none     */
+    int32_t block_norm_last;      /* bit s set: the last block of stage s ends in such a norm too               */
+    double mlp_ratio;             /* hidden width over channels; 4 in every published model                     */
+} swin_config;
+
+/* Fills `config` with a published configuration by the name of its checkpoint file, e.g.
+ * "swin_tiny_patch4_window7_224" or "swinv2_base_patch4_window12to16_192to256". Detection lineage, no output norms.
+ * `struct_size` is sizeof(swin_config) of the caller.
+ * Returns SWIN_OK, or SWIN_ERR_ARGUMENT for an unknown name. Thread-safety: any thread. */
+SWIN_API SWIN_NODISCARD swin_status swin_config_preset(swin_config *config, size_t struct_size, const char *name,
+                                                       swin_error *err);
+
+/* The names that swin_config_preset() knows, in order; NULL from the first index that is too large on. */
+SWIN_API const char *swin_config_preset_name(size_t index);
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * Model
+ */
+
+/* Weights and configuration, immutable once made. Reference-counted inside: sessions keep their model alive. */
+typedef struct swin_model swin_model;
+
+/* How the numbers are computed. Softmax, norms and the residual stream are always float32. */
+typedef enum swin_precision {
+    SWIN_PRECISION_AUTO = 0, /* bf16 on a CPU with AMX-BF16, else float32                 */
+    SWIN_PRECISION_F32 = 1,  /* relative L2 error per level <= 1e-5                       */
+    SWIN_PRECISION_BF16 = 2  /* bf16 operands, float32 sums: relative L2 error <= 1.5e-2  */
+} swin_precision;
+
+/* Whether level norms are applied. */
+typedef enum swin_out_norm {
+    SWIN_OUT_NORM_AUTO = 0, /* where the file has them                                      */
+    SWIN_OUT_NORM_ON = 1,   /* on every level; identity weight and bias where the file has none */
+    SWIN_OUT_NORM_OFF = 2
+} swin_out_norm;
+
+/* What to take from the caller rather than from the file. All zero (or a NULL pointer) means: as recognised. */
+typedef struct swin_model_params {
+    size_t struct_size;
+    int32_t version;                               /* 1 or 2: refuse a file of the other version           */
+    int32_t lineage;                               /* a swin_lineage                                       */
+    int32_t window[SWIN_MAX_STAGES][2];            /* {rows, columns} per stage; position biases follow    */
+    int32_t pretrained_window[SWIN_MAX_STAGES][2]; /* V2 only                                              */
+    int32_t image_size[2];                         /* {height, width} for lineages that clamp windows by it */
+    int32_t out_norm;                              /* a swin_out_norm                                      */
+    int32_t precision; /* a swin_precision: what to pack at once; other precisions are packed when a session first
+                          asks for them                                                                     */
+    uint64_t max_header_bytes; /* limit on the file's header; 0: 100 MiB                                     */
+} swin_model_params;
+
+/* Sets every field to its default. `struct_size` is sizeof(swin_model_params) of the caller. */
+SWIN_API void swin_model_params_init(swin_model_params *params, size_t struct_size);
+
+/* Opens a safetensors checkpoint (or a Hugging Face *.safetensors.index.json with its shards), recognises its naming,
+ * lineage and configuration from tensor names and shapes, checks every tensor and packs the weights.
+ *
+ * `params` may be NULL. On success *model is a new model to be released with swin_model_destroy(); on failure it is
+ * NULL. The file stays open (not mapped) while the model lives and must not be overwritten in place meanwhile.
+ * Returns SWIN_OK, or ARGUMENT, IO, FORMAT, UNSUPPORTED, MISMATCH, LIMIT, NO_MEMORY, BACKEND.
+ * Thread-safety: any thread. Cost: reads each weight once. */
+SWIN_API SWIN_NODISCARD swin_status swin_model_open(const char *path, const swin_model_params *params,
+                                                    swin_model **model, swin_error *err);
+
+/* Makes a model of any configuration with pseudo-random weights, the same for the same configuration and seed on every
+ * machine. For tests, benchmarks and demonstrations. `params` may be NULL; only its `precision` counts.
+ * Ownership and returns as swin_model_open(). Thread-safety: any thread. */
+SWIN_API SWIN_NODISCARD swin_status swin_model_create_random(const swin_config *config, uint64_t seed,
+                                                             const swin_model_params *params, swin_model **model,
+                                                             swin_error *err);
+
+/* Releases a model. NULL is fine; sessions made from it go on working. Thread-safety: any thread. */
+SWIN_API void swin_model_destroy(swin_model *model);
+
+/* Copies the model's configuration. `struct_size` is sizeof(swin_config) of the caller.
+ * Returns SWIN_OK or SWIN_ERR_ARGUMENT. Thread-safety: any thread. */
+SWIN_API SWIN_NODISCARD swin_status swin_model_config(const swin_model *model, swin_config *config, size_t struct_size,
+                                                      swin_error *err);
+
+/* What was recognised. Strings belong to the model. */
+typedef struct swin_model_info {
+    size_t struct_size;
+    const char *name;            /* nearest published configuration, or ""                                     */
+    const char *dialect;         /* naming: "microsoft", "detection", "mmdetection", "timm", ..., "random"     */
+    const char *lineage;         /* "detection", "microsoft", "torchvision", "timm", "huggingface", "mmpretrain" */
+    const char *lineage_reason;  /* why this lineage                                                            */
+    const char *window_reason;   /* where the windows come from                                                 */
+    const char *prefix;          /* what stands before every tensor name, e.g. "backbone."                      */
+    const char *dtype;           /* "F32", "F16", "BF16", "F64", or "mixed"                                     */
+    uint64_t parameter_count;    /* of the backbone as used                                                     */
+    uint64_t used_count;         /* tensors used                                                                */
+    uint64_t ignored_count;      /* derived buffers and classifier heads                                        */
+    uint64_t foreign_count;      /* tensors beside the backbone: neck, decoder, detection head                  */
+    uint64_t unknown_count;      /* tensors within the backbone that libswin does not know                      */
+    uint64_t nonfinite_count;    /* NaN or infinite weights seen so far                                         */
+} swin_model_info;
+
+/* Fills `info`. `struct_size` is sizeof(swin_model_info) of the caller. Strings live as long as the model.
+ * Returns SWIN_OK or SWIN_ERR_ARGUMENT. Thread-safety: any thread. */
+SWIN_API SWIN_NODISCARD swin_status swin_model_get_info(const swin_model *model, swin_model_info *info,
+                                                        size_t struct_size, swin_error *err);
+
+/* What became of a tensor of the file. */
+typedef enum swin_tensor_use {
+    SWIN_TENSOR_USED = 0,
+    SWIN_TENSOR_IGNORED = 1,
+    SWIN_TENSOR_FOREIGN = 2,
+    SWIN_TENSOR_UNKNOWN = 3
+} swin_tensor_use;
+
+/* The name of the index-th tensor of that use, or NULL from the first index that is too large on. Lives as long as the
+ * model. Thread-safety: any thread. */
+SWIN_API const char *swin_model_tensor_name(const swin_model *model, swin_tensor_use use, size_t index);
+
+/* One level's map. The layout of this struct is final. */
+typedef struct swin_output_info {
+    int32_t level;    /* 0 .. stages - 1                            */
+    int32_t stride;   /* pixels per map cell: patch_size << level   */
+    int32_t channels; /* embed_dim << level                         */
+    int32_t height;   /* rows: ceil(height / patch_size), then ceil halves (torchvision floors the first) */
+    int32_t width;    /* columns, likewise                          */
+    int32_t normed;   /* 1: the level passes a LayerNorm            */
+} swin_output_info;
+
+/* The maps that an image of height x width pixels gives, one entry per stage; `infos` has room for SWIN_MAX_STAGES,
+ * entries beyond the model's stages are zeroed. Any size from 1 x 1 on works (torchvision lineage: from one patch on).
+ * Returns SWIN_OK, ARGUMENT, or LIMIT where the maps would not fit in memory's address range.
+ * Thread-safety: any thread. */
+SWIN_API SWIN_NODISCARD swin_status swin_model_output_info(const swin_model *model, int32_t height, int32_t width,
+                                                           swin_output_info *infos, swin_error *err);
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * Session
+ */
+
+/* Scratch memory and threads for one worker. */
+typedef struct swin_session swin_session;
+
+typedef struct swin_session_params {
+    size_t struct_size;
+    int32_t precision; /* a swin_precision                                                                  */
+    int32_t threads;   /* threads that work in a run, the calling one included; 0: one per CPU available    */
+    int32_t profile;   /* 1: measure where a run spends its time, for swin_session_get_profile()            */
+} swin_session_params;
+
+/* Sets every field to its default. `struct_size` is sizeof(swin_session_params) of the caller. */
+SWIN_API void swin_session_params_init(swin_session_params *params, size_t struct_size);
+
+/* Makes a session; `params` may be NULL. On success *session is to be released with swin_session_destroy(), on
+ * failure it is NULL. Packs weights when this precision is new to the model.
+ * Returns SWIN_OK, ARGUMENT, NO_MEMORY, IO, BACKEND. Thread-safety: any thread. */
+SWIN_API SWIN_NODISCARD swin_status swin_session_create(const swin_model *model, const swin_session_params *params,
+                                                        swin_session **session, swin_error *err);
+
+/* Releases a session; NULL is fine. Thread-safety: one thread at a time. */
+SWIN_API void swin_session_destroy(swin_session *session);
+
+/* How pixels lie in memory. */
+typedef enum swin_pixel_format {
+    SWIN_PIXEL_RGB8 = 1,      /* uint8, interleaved R G B                                                   */
+    SWIN_PIXEL_BGR8 = 2,      /* uint8, interleaved B G R (OpenCV)                                          */
+    SWIN_PIXEL_F32_PLANAR = 3 /* float32, three planes R, G, B, already normalised: taken as they are       */
+} swin_pixel_format;
+
+/* One image, borrowed for the time of the call. Grayscale and alpha are the reader's job. */
+typedef struct swin_image {
+    size_t struct_size;
+    const void *data;       /* first pixel of the top row                                                       */
+    int32_t format;         /* a swin_pixel_format                                                              */
+    int32_t height;         /* rows, >= 1                                                                       */
+    int32_t width;          /* columns, >= 1                                                                    */
+    int32_t canvas_height;  /* 0, or >= height: zeros (of the normalised image) are added below                 */
+    int32_t canvas_width;   /* 0, or >= width: likewise to the right                                            */
+    ptrdiff_t row_stride;   /* bytes from one row to the next, may be negative; 0: rows are dense               */
+    ptrdiff_t plane_stride; /* F32_PLANAR: bytes from one plane to the next; 0: planes are dense                */
+    float mean[3];          /* 8-bit formats: subtracted, in 0-255 units, in the order R, G, B                  */
+    float std[3];           /* 8-bit formats: divided by afterwards, likewise                                   */
+} swin_image;
+
+/* Sets every field to its default: RGB8, dense, ImageNet's mean 123.675, 116.28, 103.53 and std 58.395, 57.12, 57.375.
+ * `struct_size` is sizeof(swin_image) of the caller. */
+SWIN_API void swin_image_init(swin_image *image, size_t struct_size);
+
+typedef enum swin_layout {
+    SWIN_LAYOUT_NCHW = 0,
+    SWIN_LAYOUT_NHWC = 1
+} swin_layout;
+
+/* Where the maps go. A level is computed into data[level] when that is not NULL; stages after the last chosen level are
+ * not computed at all. */
+typedef struct swin_maps {
+    size_t struct_size;
+    int32_t layout;                   /* a swin_layout, for all levels                                          */
+    int32_t reserved;                 /* 0                                                                      */
+    float *data[SWIN_MAX_STAGES];     /* caller-owned float32 [N, C, H, W] or [N, H, W, C], or NULL             */
+    size_t capacity[SWIN_MAX_STAGES]; /* how many floats there are behind data[level]; at least N * C * H * W   */
+} swin_maps;
+
+/* Zeroes every field. `struct_size` is sizeof(swin_maps) of the caller. */
+SWIN_API void swin_maps_init(swin_maps *maps, size_t struct_size);
+
+/* Computes the chosen maps of `count` >= 1 images whose canvases (image size where no canvas is given) are equal.
+ *
+ * Each image's maps are bit for bit what a run of that image alone gives, whatever the batch, the thread count or the
+ * session. Images and maps must not overlap. After a failure the contents of the maps are undefined and the session can
+ * be used again.
+ * Returns SWIN_OK, ARGUMENT, LIMIT, NO_MEMORY, BACKEND, or STATE when another thread is inside the session.
+ * Thread-safety: one thread at a time per session. Cost: a known image size allocates nothing. */
+SWIN_API SWIN_NODISCARD swin_status swin_session_run(swin_session *session, const swin_image *images, size_t count,
+                                                     const swin_maps *maps, swin_error *err);
+
+/* What a session is. Strings belong to the session. */
+typedef struct swin_session_info {
+    size_t struct_size;
+    int32_t precision;      /* SWIN_PRECISION_F32 or SWIN_PRECISION_BF16: what AUTO became           */
+    int32_t threads;        /* threads that work in a run                                            */
+    const char *kernels;    /* instruction set of libswin's own kernels: "plain", "avx2", "avx512"... */
+    const char *backend;    /* "oneDNN 2.6.3"                                                        */
+    const char *matmul;     /* oneDNN's name for its matrix kernel, e.g. "brg:avx512_core"           */
+    uint64_t weight_bytes;  /* packed weights, shared with other sessions of this precision          */
+    uint64_t scratch_bytes; /* this session's own memory at present                                  */
+} swin_session_info;
+
+/* Fills `info`. `struct_size` is sizeof(swin_session_info) of the caller.
+ * Returns SWIN_OK or SWIN_ERR_ARGUMENT. Thread-safety: one thread at a time. */
+SWIN_API SWIN_NODISCARD swin_status swin_session_get_info(const swin_session *session, swin_session_info *info,
+                                                          size_t struct_size, swin_error *err);
+
+/* Where the last run spent its time; all zero unless the session was made with `profile`. */
+typedef struct swin_profile {
+    size_t struct_size;
+    double total_ms;                        /* wall time of the run                                       */
+    double patch_embed_ms;                  /* wall time per part, summing to about the total             */
+    double blocks_ms[SWIN_MAX_STAGES];
+    double patch_merge_ms[SWIN_MAX_STAGES]; /* entry s: from stage s to s + 1                             */
+    double output_ms[SWIN_MAX_STAGES];      /* level norm and layout                                      */
+    double gflop[SWIN_MAX_STAGES + 1];      /* 1e9 multiplies and adds of the matrix products: entry 0 patch embedding,
+                                               entry s + 1 stage s with the merge that follows it         */
+} swin_profile;
+
+/* Fills `profile`. `struct_size` is sizeof(swin_profile) of the caller.
+ * Returns SWIN_OK or SWIN_ERR_ARGUMENT. Thread-safety: one thread at a time. */
+SWIN_API SWIN_NODISCARD swin_status swin_session_get_profile(const swin_session *session, swin_profile *profile,
+                                                             size_t struct_size, swin_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
