@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vector.h - the few vector operations that the kernels are written in, for the instruction set that the file at hand is
+ * compiled for.
+ *
+ * meson compiles every kernel once per instruction set and says which through SW_ISA (a value of sw_isa) and SW_ISA_NAME.
+ * Each vector_*.h gives the same names:
+ *
+ *      vf, vi, vm    VF_LANES float32 values, int32 values, one truth value for each lane of a vf
+ *      vf_load       all lanes; vf_load_n: the first n (1 .. VF_LANES), the others zero, nothing beyond them touched
+ *      vf_fma        a * b + c, and vf_fnma c - a * b: fused where the instruction set can
+ *      vf_max        b where either is NaN, like vf_min
+ *      *_bf16        16 bits in memory, float32 in the register, rounded to nearest even, NaN kept
+ *      vf_sum        of all lanes, in an order that never changes
+ */
+#ifndef SW_KERNELS_VECTOR_H
+#define SW_KERNELS_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../base/type.h"
+
+#define SW_INLINE static inline __attribute__((always_inline, unused))
+
+/* A float32 as bf16. */
+SW_INLINE uint16_t sw_bf16_from(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+SW_INLINE float sw_bf16_to(uint16_t value)
+{
+    const uint32_t bits = (uint32_t)value << 16;
+    float result;
+    memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+#if SW_ISA == 2
+#include "vector_avx512.h"
+#elif SW_ISA == 1
+#include "vector_avx2.h"
+#else
+#include "vector_plain.h"
+#endif
+
+/* Elements `at` and following of an array of either type. `type` is a constant wherever speed matters. */
+SW_INLINE vf vf_get(const void *array, sw_type type, size_t at)
+{
+    return type == SW_BF16 ? vf_load_bf16((const uint16_t *)array + at) : vf_load((const float *)array + at);
+}
+
+SW_INLINE vf vf_get_n(const void *array, sw_type type, size_t at, int n)
+{
+    return type == SW_BF16 ? vf_load_bf16_n((const uint16_t *)array + at, n) : vf_load_n((const float *)array + at, n);
+}
+
+SW_INLINE void vf_put(void *array, sw_type type, size_t at, vf value)
+{
+    if (type == SW_BF16)
+        vf_store_bf16((uint16_t *)array + at, value);
+    else
+        vf_store((float *)array + at, value);
+}
+
+SW_INLINE void vf_put_n(void *array, sw_type type, size_t at, vf value, int n)
+{
+    if (type == SW_BF16)
+        vf_store_bf16_n((uint16_t *)array + at, value, n);
+    else
+        vf_store_n((float *)array + at, value, n);
+}
+
+/* The address of element `at`. */
+SW_INLINE void *vf_at(void *array, sw_type type, size_t at)
+{
+    return (char *)array + at * sw_type_size(type);
+}
+
+SW_INLINE const void *vf_at_const(const void *array, sw_type type, size_t at)
+{
+    return (const char *)array + at * sw_type_size(type);
+}
+
+#endif

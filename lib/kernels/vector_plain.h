@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vector_plain.h - vector.h's operations without any instruction set: four lanes through the compiler's own vectors,
+ * which it maps to SSE2, NEON or plain registers. Multiplication and addition are never fused, so that every machine
+ * computes the same.
+ */
+#ifndef SW_KERNELS_VECTOR_PLAIN_H
+#define SW_KERNELS_VECTOR_PLAIN_H
+
+#define VF_LANES 4
+
+typedef float vf __attribute__((vector_size(16)));
+typedef int32_t vi __attribute__((vector_size(16)));
+typedef uint32_t vu __attribute__((vector_size(16)));
+typedef uint16_t vh __attribute__((vector_size(8)));
+typedef vi vm;
+
+SW_INLINE vf vf_set(float value)
+{
+    return (vf){value, value, value, value};
+}
+
+SW_INLINE vf vf_load(const float *from)
+{
+    vf value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+SW_INLINE vf vf_load_n(const float *from, int n)
+{
+    vf value = {0};
+    for (int i = 0; i < n; i++)
+        value[i] = from[i];
+    return value;
+}
+
+SW_INLINE void vf_store(float *to, vf value)
+{
+    memcpy(to, &value, sizeof value);
+}
+
+SW_INLINE void vf_store_n(float *to, vf value, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = value[i];
+}
+
+SW_INLINE vf vf_load_bf16(const uint16_t *from)
+{
+    vh half;
+    memcpy(&half, from, sizeof half);
+    return (vf)(__builtin_convertvector(half, vu) << 16);
+}
+
+SW_INLINE vf vf_load_bf16_n(const uint16_t *from, int n)
+{
+    vf value = {0};
+    for (int i = 0; i < n; i++)
+        value[i] = sw_bf16_to(from[i]);
+    return value;
+}
+
+SW_INLINE void vf_store_bf16(uint16_t *to, vf value)
+{
+    const vu bits = (vu)value;
+    const vu nan = (vu)(value != value);
+    const vu rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    const vu kept = bits >> 16 | 0x40;
+    const vh half = __builtin_convertvector((rounded & ~nan) | (kept & nan), vh);
+    memcpy(to, &half, sizeof half);
+}
+
+SW_INLINE void vf_store_bf16_n(uint16_t *to, vf value, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = sw_bf16_from(value[i]);
+}
+
+SW_INLINE vf vf_add(vf a, vf b)
+{
+    return a + b;
+}
+
+SW_INLINE vf vf_sub(vf a, vf b)
+{
+    return a - b;
+}
+
+SW_INLINE vf vf_mul(vf a, vf b)
+{
+    return a * b;
+}
+
+SW_INLINE vf vf_div(vf a, vf b)
+{
+    return a / b;
+}
+
+SW_INLINE vf vf_fma(vf a, vf b, vf c)
+{
+    return a * b + c;
+}
+
+SW_INLINE vf vf_fnma(vf a, vf b, vf c)
+{
+    return c - a * b;
+}
+
+SW_INLINE vf vf_select(vm mask, vf yes, vf no)
+{
+    return (vf)(((vi)yes & mask) | ((vi)no & ~mask));
+}
+
+SW_INLINE vf vf_max(vf a, vf b)
+{
+    return vf_select(a > b, a, b);
+}
+
+SW_INLINE vf vf_min(vf a, vf b)
+{
+    return vf_select(a < b, a, b);
+}
+
+SW_INLINE vf vf_abs(vf a)
+{
+    return (vf)((vi)a & 0x7fffffff);
+}
+
+SW_INLINE float vf_sum(vf a)
+{
+    return (a[0] + a[2]) + (a[1] + a[3]);
+}
+
+SW_INLINE float vf_peak(vf a)
+{
+    const float x = a[0] > a[1] ? a[0] : a[1];
+    const float y = a[2] > a[3] ? a[2] : a[3];
+    return x > y ? x : y;
+}
+
+SW_INLINE vm vf_below(vf a, vf b)
+{
+    return a < b;
+}
+
+/* a, and zero where the mask holds. */
+SW_INLINE vf vf_zero_where(vm mask, vf a)
+{
+    return (vf)((vi)a & ~mask);
+}
+
+/* The first n lanes of a, the other lanes of b. */
+SW_INLINE vf vf_first(vf a, int n, vf b)
+{
+    return vf_select((vi){0, 1, 2, 3} < n, a, b);
+}
+
+/* a * 2^n for whole numbers n between -126 and 0; anything for other n. */
+SW_INLINE vf vf_scale(vf a, vf n)
+{
+    /* The sum's last bits are n; its upper ones are shifted out. */
+    return a * (vf)(((vu)(n + 12582912.0f) + 127) << 23);
+}
+
+/* The nearest whole number, halves to even, for |a| up to 2^22. */
+SW_INLINE vf vf_round(vf a)
+{
+    const vf magic = vf_set(12582912.0f);
+    return (a + magic) - magic;
+}
+
+SW_INLINE vi vi_set(int32_t value)
+{
+    return (vi){value, value, value, value};
+}
+
+SW_INLINE vi vi_load(const int32_t *from)
+{
+    vi value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+SW_INLINE vi vi_load_n(const int32_t *from, int n)
+{
+    vi value = {0};
+    for (int i = 0; i < n; i++)
+        value[i] = from[i];
+    return value;
+}
+
+/* a, and a + b where the integers differ. */
+SW_INLINE vf vf_add_where_differ(vf a, vf b, vi x, vi y)
+{
+    return vf_select(x == y, a, a + b);
+}
+
+/* Row i of the result is column i of the argument. */
+SW_INLINE void vf_transpose(vf rows[VF_LANES])
+{
+    for (int i = 0; i < VF_LANES; i++) {
+        for (int j = i + 1; j < VF_LANES; j++) {
+            const float upper = rows[i][j];
+            rows[i][j] = rows[j][i];
+            rows[j][i] = upper;
+        }
+    }
+}
+
+#endif
