@@ -24,7 +24,7 @@ SW_INLINE vf vf_exp(vf x)
     p = vf_fma(p, r, vf_set(0x1.55548ap-3f));
     p = vf_fma(p, r, vf_set(0x1.fffffcp-2f));
     p = vf_fma(vf_mul(r, r), p, r);
-    return vf_zero_where(vf_below(x, vf_set(VF_EXP_LEAST)), vf_scale(vf_add(p, vf_set(1)), n));
+    return vf_zero_below(vf_scale(vf_add(p, vf_set(1)), n), x, vf_set(VF_EXP_LEAST));
 }
 
 #endif

@@ -6,12 +6,20 @@
  * meson compiles every kernel once per instruction set and says which through SW_ISA (a value of sw_isa) and SW_ISA_NAME.
  * Each vector_*.h gives the same names:
  *
- *      vf, vi, vm    VF_LANES float32 values, int32 values, one truth value for each lane of a vf
- *      vf_load       all lanes; vf_load_n: the first n (1 .. VF_LANES), the others zero, nothing beyond them touched
- *      vf_fma        a * b + c, and vf_fnma c - a * b: fused where the instruction set can
- *      vf_max        b where either is NaN, like vf_min
- *      *_bf16        16 bits in memory, float32 in the register, rounded to nearest even, NaN kept
- *      vf_sum        of all lanes, in an order that never changes
+ *      vf, vi         VF_LANES float32 or int32 values
+ *      vf_load        all lanes; vf_load_n: the first n (1 .. VF_LANES), the others zero, nothing beyond them touched
+ *      vf_fma         a * b + c, and vf_fnma c - a * b: fused where the instruction set can
+ *      vf_max         b where either is NaN, like vf_min
+ *      *_bf16         16 bits in memory, float32 in the register, rounded to nearest even, NaN kept
+ *      vf_sum         of all lanes, in an order that never changes; vf_peak: the largest
+ *      vf_first       the first n lanes of a, the other lanes of b
+ *      vf_zero_below  a, but zero where x < least (and not where x is NaN)
+ *      vf_round       the nearest whole number, halves to even, for |a| up to 2^22
+ *      vf_scale       a * 2^n for whole n between -126 and 0; anything for other n
+ *      vf_add_where_differ  a, and a + b where the integers x and y differ
+ *      vf_transpose   column c of VF_LANES rows of VF_LANES elements each
+ *      vf_stream      a store past the caches to an address that is a multiple of the vector, where VF_CAN_STREAM;
+ *                     vf_stream_end after the last of them, before another thread may read
  */
 #ifndef SW_KERNELS_VECTOR_H
 #define SW_KERNELS_VECTOR_H

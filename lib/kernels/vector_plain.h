@@ -13,7 +13,6 @@ typedef float vf __attribute__((vector_size(16)));
 typedef int32_t vi __attribute__((vector_size(16)));
 typedef uint32_t vu __attribute__((vector_size(16)));
 typedef uint16_t vh __attribute__((vector_size(8)));
-typedef vi vm;
 
 SW_INLINE vf vf_set(float value)
 {
@@ -107,7 +106,7 @@ SW_INLINE vf vf_fnma(vf a, vf b, vf c)
     return c - a * b;
 }
 
-SW_INLINE vf vf_select(vm mask, vf yes, vf no)
+SW_INLINE vf vf_select(vi mask, vf yes, vf no)
 {
     return (vf)(((vi)yes & mask) | ((vi)no & ~mask));
 }
@@ -139,31 +138,22 @@ SW_INLINE float vf_peak(vf a)
     return x > y ? x : y;
 }
 
-SW_INLINE vm vf_below(vf a, vf b)
+SW_INLINE vf vf_zero_below(vf a, vf x, vf least)
 {
-    return a < b;
+    return (vf)((vi)a & ~(x < least));
 }
 
-/* a, and zero where the mask holds. */
-SW_INLINE vf vf_zero_where(vm mask, vf a)
-{
-    return (vf)((vi)a & ~mask);
-}
-
-/* The first n lanes of a, the other lanes of b. */
 SW_INLINE vf vf_first(vf a, int n, vf b)
 {
     return vf_select((vi){0, 1, 2, 3} < n, a, b);
 }
 
-/* a * 2^n for whole numbers n between -126 and 0; anything for other n. */
 SW_INLINE vf vf_scale(vf a, vf n)
 {
     /* The sum's last bits are n; its upper ones are shifted out. */
     return a * (vf)(((vu)(n + 12582912.0f) + 127) << 23);
 }
 
-/* The nearest whole number, halves to even, for |a| up to 2^22. */
 SW_INLINE vf vf_round(vf a)
 {
     const vf magic = vf_set(12582912.0f);
@@ -190,22 +180,26 @@ SW_INLINE vi vi_load_n(const int32_t *from, int n)
     return value;
 }
 
-/* a, and a + b where the integers differ. */
 SW_INLINE vf vf_add_where_differ(vf a, vf b, vi x, vi y)
 {
     return vf_select(x == y, a, a + b);
 }
 
-/* Row i of the result is column i of the argument. */
-SW_INLINE void vf_transpose(vf rows[VF_LANES])
+SW_INLINE void vf_transpose(vf columns[VF_LANES], const float *const from[VF_LANES])
 {
-    for (int i = 0; i < VF_LANES; i++) {
-        for (int j = i + 1; j < VF_LANES; j++) {
-            const float upper = rows[i][j];
-            rows[i][j] = rows[j][i];
-            rows[j][i] = upper;
-        }
-    }
+    for (int c = 0; c < VF_LANES; c++)
+        columns[c] = (vf){from[0][c], from[1][c], from[2][c], from[3][c]};
+}
+
+#define VF_CAN_STREAM 0
+
+SW_INLINE void vf_stream(float *to, vf value)
+{
+    vf_store(to, value);
+}
+
+SW_INLINE void vf_stream_end(void)
+{
 }
 
 #endif

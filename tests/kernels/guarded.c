@@ -62,14 +62,20 @@ void *guarded_seal(void *start)
     return start;
 }
 
+static void check_pattern(const unsigned char *from, const unsigned char *to)
+{
+    for (const unsigned char *p = from; p < to; p++) {
+        if (*p != GUARDED_FILL)
+            fail_msg("written to outside of a block, %td bytes from its surroundings' start", p - from);
+    }
+}
+
 void guarded_free(void *start)
 {
     struct block *b = find(start);
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (const unsigned char *p = b->map + page; p < b->start; p++)
-        assert_int_equal(*p, GUARDED_FILL);
-    for (const unsigned char *p = b->start + b->bytes; p < b->map + b->map_bytes - page; p++)
-        assert_int_equal(*p, GUARDED_FILL);
+    check_pattern(b->map + page, b->start);
+    check_pattern(b->start + b->bytes, b->map + b->map_bytes - page);
     assert_int_equal(munmap(b->map, b->map_bytes), 0);
     memset(b, 0, sizeof *b);
 }

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vector_avx512.h - vector.h's operations with AVX-512 F, BW, DQ and VL: 16 lanes, tails through masks.
+ */
+#ifndef SW_KERNELS_VECTOR_AVX512_H
+#define SW_KERNELS_VECTOR_AVX512_H
+
+#include <immintrin.h>
+
+#define VF_LANES 16
+
+typedef __m512 vf;
+typedef __m512i vi;
+
+/* The first n of 16 lanes, n from 0 to 16. */
+SW_INLINE __mmask16 vf_mask(int n)
+{
+    return (__mmask16)((1u << n) - 1);
+}
+
+SW_INLINE vf vf_set(float value)
+{
+    return _mm512_set1_ps(value);
+}
+
+SW_INLINE vf vf_load(const float *from)
+{
+    return _mm512_loadu_ps(from);
+}
+
+SW_INLINE vf vf_load_n(const float *from, int n)
+{
+    return _mm512_maskz_loadu_ps(vf_mask(n), from);
+}
+
+SW_INLINE void vf_store(float *to, vf value)
+{
+    _mm512_storeu_ps(to, value);
+}
+
+SW_INLINE void vf_store_n(float *to, vf value, int n)
+{
+    _mm512_mask_storeu_ps(to, vf_mask(n), value);
+}
+
+SW_INLINE vf vf_widen(__m256i half)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+
+SW_INLINE vf vf_load_bf16(const uint16_t *from)
+{
+    return vf_widen(_mm256_loadu_si256((const __m256i *)(const void *)from));
+}
+
+SW_INLINE vf vf_load_bf16_n(const uint16_t *from, int n)
+{
+    return vf_widen(_mm256_maskz_loadu_epi16(vf_mask(n), from));
+}
+
+/* The bf16 numbers in the upper halves; the lower halves are rubbish. */
+SW_INLINE __m512i vf_rounded(vf value)
+{
+    const __m512i bits = _mm512_castps_si512(value);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    /* A NaN must not be carried into a number. */
+    const __mmask16 nan = _mm512_cmp_ps_mask(value, value, _CMP_UNORD_Q);
+    return _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+}
+
+SW_INLINE __m256i vf_narrow(vf value)
+{
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(vf_rounded(value), 16));
+}
+
+SW_INLINE void vf_store_bf16(uint16_t *to, vf value)
+{
+    _mm256_storeu_si256((__m256i *)(void *)to, vf_narrow(value));
+}
+
+SW_INLINE void vf_store_bf16_n(uint16_t *to, vf value, int n)
+{
+    _mm256_mask_storeu_epi16(to, vf_mask(n), vf_narrow(value));
+}
+
+SW_INLINE vf vf_add(vf a, vf b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+SW_INLINE vf vf_sub(vf a, vf b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+SW_INLINE vf vf_mul(vf a, vf b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+SW_INLINE vf vf_div(vf a, vf b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+SW_INLINE vf vf_fma(vf a, vf b, vf c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+SW_INLINE vf vf_fnma(vf a, vf b, vf c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+SW_INLINE vf vf_max(vf a, vf b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+SW_INLINE vf vf_min(vf a, vf b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+SW_INLINE vf vf_abs(vf a)
+{
+    return _mm512_abs_ps(a);
+}
+
+SW_INLINE float vf_sum(vf a)
+{
+    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+SW_INLINE float vf_peak(vf a)
+{
+    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+SW_INLINE vf vf_first(vf a, int n, vf b)
+{
+    return _mm512_mask_blend_ps(vf_mask(n), b, a);
+}
+
+SW_INLINE vf vf_zero_below(vf a, vf x, vf least)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ), a);
+}
+
+SW_INLINE vf vf_scale(vf a, vf n)
+{
+    return _mm512_scalef_ps(a, n);
+}
+
+SW_INLINE vf vf_round(vf a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+SW_INLINE vi vi_set(int32_t value)
+{
+    return _mm512_set1_epi32(value);
+}
+
+SW_INLINE vi vi_load(const int32_t *from)
+{
+    return _mm512_loadu_si512(from);
+}
+
+SW_INLINE vi vi_load_n(const int32_t *from, int n)
+{
+    return _mm512_maskz_loadu_epi32(vf_mask(n), from);
+}
+
+SW_INLINE vf vf_add_where_differ(vf a, vf b, vi x, vi y)
+{
+    return _mm512_mask_add_ps(a, _mm512_cmpneq_epi32_mask(x, y), a, b);
+}
+
+SW_INLINE __m512 vf_four_quarters(const float *const from[VF_LANES], int first, int at)
+{
+    __m512 quarters = _mm512_castps128_ps512(_mm_loadu_ps(from[first] + at));
+    quarters = _mm512_insertf32x4(quarters, _mm_loadu_ps(from[first + 4] + at), 1);
+    quarters = _mm512_insertf32x4(quarters, _mm_loadu_ps(from[first + 8] + at), 2);
+    return _mm512_insertf32x4(quarters, _mm_loadu_ps(from[first + 12] + at), 3);
+}
+
+/* Four columns of sixteen rows: the loads bring rows i, i + 4, i + 8, i + 12 into one register, so that the shuffles stay
+ * within quarters. */
+SW_INLINE void vf_transpose(vf columns[VF_LANES], const float *const from[VF_LANES])
+{
+    for (int c = 0; c < VF_LANES; c += 4) {
+        const __m512 a = vf_four_quarters(from, 0, c), b = vf_four_quarters(from, 1, c);
+        const __m512 d = vf_four_quarters(from, 2, c), e = vf_four_quarters(from, 3, c);
+        const __m512d ab_low = _mm512_castps_pd(_mm512_unpacklo_ps(a, b));
+        const __m512d ab_high = _mm512_castps_pd(_mm512_unpackhi_ps(a, b));
+        const __m512d de_low = _mm512_castps_pd(_mm512_unpacklo_ps(d, e));
+        const __m512d de_high = _mm512_castps_pd(_mm512_unpackhi_ps(d, e));
+        columns[c] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab_low, de_low));
+        columns[c + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab_low, de_low));
+        columns[c + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab_high, de_high));
+        columns[c + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab_high, de_high));
+    }
+}
+
+#define VF_CAN_STREAM 1
+
+SW_INLINE void vf_stream(float *to, vf value)
+{
+    _mm512_stream_ps(to, value);
+}
+
+SW_INLINE void vf_stream_end(void)
+{
+    _mm_sfence();
+}
+
+#endif
