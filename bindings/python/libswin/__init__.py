@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Feature maps of Swin Transformers, on CPUs."""
