@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Writes the small networks and what the packages compute from them.
+
+    python generate.py GROUP...
+
+README.md lists the groups with their environments, and the order: the first group to name an expectation writes it, the
+later ones are compared with it and stop where they differ.
+"""
+
+import sys
+from collections import namedtuple
+
+import fixture
+import naming
+import weights
+from weights import Network
+
+IMAGE = weights.image()
+V1 = Network()
+DETECTION = [(1, 1), (16, 16), (33, 47), (64, 32)]
+
+
+def about(package, cls, **more):
+    import importlib.metadata
+    return {"package": f"{package} {importlib.metadata.version(package)}", "class": cls, **more}
+
+
+def run(runner, model, sizes):
+    import torch_support
+    model = torch_support.double(model)
+    return [(h, w, runner(model, IMAGE, h, w)) for h, w in sizes]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+def image():
+    fixture.write("image.safetensors", {"image": IMAGE}, {"what": "normalised pixels [3, height, width]"})
+
+
+def detection():
+    import packages as p
+    import torch_support as ts
+    info = about("groundingdino-py", "backbone.swin_transformer.SwinTransformer", lineage="detection", out_norm="yes")
+
+    model = p.detection_build(V1, naming.detection(weights.make(V1)))
+    fixture.write_weights("v1-detection.safetensors", ts.arrays(model), "F32", info)
+    attention = ts.Taps([model.layers[1].blocks[1].attn.attn_drop])
+    cases = run(p.detection_run, model, DETECTION)
+    probabilities = attention.kept[DETECTION.index((33, 47))]
+    fixture.expect("v1-detection.expect.safetensors", cases, info, True,
+                   {"attention.1.1.2": probabilities.detach().numpy()})
+    assert len(attention.kept) == len(DETECTION)
+
+
+def openmmlab():
+    import os
+    import tempfile
+
+    import packages as p
+    import torch
+    import torch_support as ts
+    own = naming.openmmlab(weights.make(V1), 1)
+
+    info = about("mmdet", "SwinTransformer", lineage="detection", out_norm="yes")
+    model = p.mmdet_build(V1, own)
+    fixture.write_weights("v1-mmdetection.safetensors", ts.arrays(model), "F16", info)
+    fixture.expect("v1-detection.expect.safetensors", run(p.openmmlab_run, model, DETECTION), info, False)
+
+    # The package's own way from one window to another, in double precision.
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "weights.pth")
+        torch.save({"state_dict": {f"backbone.{name}": torch.tensor(value).double() for name, value in own.items()}}, path)
+        model = p.mmdet_build(V1, own, checkpoint=path, window=6)
+    fixture.expect("v1-window6-bicubic.expect.safetensors", run(p.openmmlab_run, model, [(33, 47)]),
+                   {**info, "window": "6", "resize": "bicubic"}, True)
+
+    info = about("mmpretrain", "SwinTransformer", lineage="detection", out_norm="yes", pad_small_map="yes")
+    model = p.mmpretrain_build(V1, own, pad_small_map=True)
+    fixture.expect("v1-detection.expect.safetensors", run(p.openmmlab_run, model, DETECTION), info, False)
+    info = about("mmpretrain", "SwinTransformer", lineage="mmpretrain", out_norm="yes")
+    model = p.mmpretrain_build(V1, own)
+    fixture.write_weights("v1-mmpretrain.safetensors", {f"backbone.{k}": v for k, v in ts.arrays(model).items()}, "BF16", info)
+    fixture.expect("v1-mmpretrain.expect.safetensors", run(p.openmmlab_run, model, [(64, 80)]), info, True)
+    model = p.mmpretrain_build(V1, ts.arrays(model), window=6, pad_small_map=True)
+    fixture.expect("v1-window6-geometric.expect.safetensors", run(p.openmmlab_run, model, [(33, 47)]),
+                   {**info, "window": "6", "resize": "geometric, scipy", "pad_small_map": "yes"}, True)
+
+
+def torchvision():
+    import packages as p
+    import torch_support as ts
+    info = about("torchvision", "SwinTransformer", lineage="torchvision", out_norm="no")
+    model = p.torchvision_build(V1, naming.torchvision(weights.make(V1), 1))
+    fixture.write_weights("v1-torchvision.safetensors", ts.arrays(model), "F32", info)
+    fixture.expect("v1-torchvision.expect.safetensors",
+                   run(p.torchvision_run, model, [(4, 7), (16, 16), (33, 47), (64, 32)]), info, True)
+
+
+def timm():
+    import packages as p
+    import torch_support as ts
+    state = weights.make(V1)
+    sizes = [(64, 64), (36, 48), (16, 16), (64, 32)]
+    info = about("timm", "SwinTransformer", lineage="timm", out_norm="no", image_size="64,64")
+    model = p.timm_build(V1, naming.timm(state), 64, strict=False)
+    fixture.write_weights("v1-timm.safetensors", ts.arrays(model), "BF16", info)
+    fixture.expect("v1-timm.expect.safetensors", run(p.timm_run, model, sizes), info, True)
+    model = p.timm_build(V1, naming.timm_features(state), 64, features=True, strict=False)
+    fixture.write_weights("v1-timm-features.safetensors", ts.arrays(model), "F16", {**info, "class": "FeatureListNet"})
+    fixture.expect("v1-timm.expect.safetensors", run(p.timm_run, model, sizes), {**info, "class": "FeatureListNet"}, False)
+
+    # Windows clamped per axis to another image, or chosen larger: the tables are resized.
+    for name, net, size in (("24x48", V1, (24, 48)), ("window6", Network(window=6), (48, 56))):
+        model = p.timm_build(net, naming.timm(state), size)
+        fixture.expect(f"v1-timm-{name}.expect.safetensors", run(p.timm_run, model, [size]),
+                       {**info, "image_size": f"{size[0]},{size[1]}", "resize": "geometric, linear"}, True)
+
+
+def timm_old():
+    import packages as p
+    import torch_support as ts
+    info = about("timm", "SwinTransformer", lineage="microsoft", out_norm="no", image_size="64,64")
+    state = naming.microsoft(weights.make(V1))
+    model = p.timm_old_build(V1, state, 64)
+    fixture.write_weights("v1-microsoft.safetensors", ts.arrays(model), "F16", info)
+    cases = run(p.timm_old_run, model, [(64, 64)])
+    fixture.expect("v1-microsoft.expect.safetensors", cases, info, True)
+
+    # Native at 32 x 32: the last stage's map is smaller than the window, and so is its table.
+    small = Network(windows=(4, 4, 2))
+    state = naming.microsoft(weights.make(small))
+    info = {**info, "image_size": "32,32"}
+    model = p.timm_old_build(small, state, 32)
+    fixture.write_weights("v1-microsoft-32.safetensors", ts.arrays(model), "F16", info)
+    cases = run(p.timm_old_run, model, [(32, 32)])
+    model = p.timm_old_build(small, state, (32, 64))
+    cases += run(p.timm_old_run, model, [(32, 64)])
+    fixture.expect("v1-microsoft-32.expect.safetensors", cases, info, True)
+
+
+def transformers(naming_of, generation):
+    import packages as p
+    import torch_support as ts
+    state = weights.make(V1)
+
+    info = about("transformers", "SwinBackbone", lineage="detection", out_norm="yes")
+    prefix = "swin." if generation == 5 else ""
+    model = p.transformers_build(V1, naming_of(state, prefix, "backbone"), "backbone")
+    fixture.write_weights(f"v1-huggingface{generation}-backbone.safetensors", ts.arrays(model), "F16", info)
+    fixture.expect("v1-detection.expect.safetensors", run(p.transformers_run, model, DETECTION), info, False)
+
+    info = about("transformers", "SwinForImageClassification", lineage="huggingface", out_norm="no")
+    cases = []
+    for size in [(68, 68), (64, 80)]:  # a model remembers the windows of the smallest image it has seen
+        model = p.transformers_build(V1, naming_of(state, "swin.", "classifier"), "classifier")
+        if not cases:
+            fixture.write_weights(f"v1-huggingface{generation}-classifier.safetensors", ts.arrays(model), "BF16", info)
+        cases += run(p.transformers_run, model, [size])
+    fixture.expect("v1-huggingface.expect.safetensors", cases, info, generation == 4)
+
+
+def paddledet():
+    import packages as p
+    info = about("paddledet", "SwinTransformer", lineage="detection", out_norm="yes")
+    model = p.paddle_build(V1, naming.paddle(weights.make(V1)))
+    fixture.write_weights("v1-paddledetection.safetensors", {k: v.numpy() for k, v in model.state_dict().items()}, "F16", info)
+    # Single precision: the package has masks in no other. Odd maps stop it at their first merge.
+    fixture.expect("v1-detection.expect.safetensors", [(64, 32, p.paddle_run(model, IMAGE, 64, 32))], info, False, tolerance=2e-6)
+
+
+GROUPS = {
+    "image": image,
+    "detection": detection,
+    "openmmlab": openmmlab,
+    "torchvision": torchvision,
+    "timm": timm,
+    "timm-old": timm_old,
+    "transformers4": lambda: transformers(naming.huggingface4, 4),
+    "transformers5": lambda: transformers(naming.huggingface5, 5),
+    "paddledet": paddledet,
+}
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or any(name not in GROUPS for name in sys.argv[1:]):
+        sys.exit(f"usage: generate.py GROUP...   groups: {' '.join(GROUPS)}")
+    for group in sys.argv[1:]:
+        GROUPS[group]()
