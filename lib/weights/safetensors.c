@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "safetensors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/checked.h"
+#include "../base/memory.h"
+#include "json.h"
+
+/* The document, a tensor's object, its arrays. */
+#define HEADER_DEPTH 3
+
+swin_status sw_safetensors_sniff(const sw_file *file, swin_error *err)
+{
+    static const struct {
+        const char *what;
+        const char *bytes;
+        size_t length;
+    } kinds[] = {
+        {"a zip archive, as torch.save() writes it", "PK\3\4", 4},
+        {"a zip archive, as torch.save() writes it", "PK\5\6", 4},
+        {"a pickle", "\x80\x02", 2},
+        {"a pickle", "\x80\x03", 2},
+        {"a pickle", "\x80\x04", 2},
+        {"a pickle", "\x80\x05", 2},
+        {"a pickle", "(dp", 3},
+        {"an HDF5 file", "\x89HDF\r\n\x1a\n", 8},
+    };
+    char head[9] = {0};
+    const size_t length = file->size < sizeof head ? (size_t)file->size : sizeof head;
+    SW_TRY(sw_file_read(file, 0, head, length, err));
+    if (length > 0 && head[0] == '{' && head[8] != '{')
+        return sw_fail(err, SWIN_ERR_FORMAT,
+                       "%.200s looks like JSON, expected a safetensors file or a *.safetensors.index.json", file->path);
+    /* A header length may look like anything, but a header begins with a brace. */
+    if (length == sizeof head && head[8] == '{')
+        return SWIN_OK;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (length >= kinds[i].length && memcmp(head, kinds[i].bytes, kinds[i].length) == 0)
+            return sw_fail(err, SWIN_ERR_FORMAT,
+                           "%.200s is %s, not a safetensors file: use python -m libswin convert IN OUT.safetensors",
+                           file->path, kinds[i].what);
+    }
+    return SWIN_OK;
+}
+
+struct header {
+    const sw_file *file;
+    size_t number;
+    uint64_t data_offset;
+    uint64_t data_bytes;
+};
+
+static swin_status fail_tensor(swin_error *err, const struct header *header, const char *name, const char *problem)
+{
+    return sw_fail(err, SWIN_ERR_FORMAT, "tensor \"%.200s\" of %.150s %s", name, header->file->path, problem);
+}
+
+static swin_status read_shape(const struct header *header, const json_t *value, sw_tensor *tensor, swin_error *err)
+{
+    if (!json_is_array(value))
+        return fail_tensor(err, header, tensor->name, "has no array \"shape\"");
+    if (json_array_size(value) > SW_MAX_RANK)
+        return sw_fail(err, SWIN_ERR_UNSUPPORTED, "tensor \"%.200s\" has %zu dimensions, expected at most %d",
+                       tensor->name, json_array_size(value), SW_MAX_RANK);
+    tensor->rank = (int32_t)json_array_size(value);
+    tensor->elements = 1;
+    for (int32_t i = 0; i < tensor->rank; i++) {
+        const json_t *side = json_array_get(value, (size_t)i);
+        if (!json_is_integer(side) || json_integer_value(side) < 0)
+            return fail_tensor(err, header, tensor->name, "has a shape with something that is no count");
+        tensor->shape[i] = (uint64_t)json_integer_value(side);
+    }
+    for (int32_t i = 0; i < tensor->rank; i++) {
+        if (__builtin_mul_overflow(tensor->elements, tensor->shape[i], &tensor->elements))
+            return fail_tensor(err, header, tensor->name, "has a shape whose product overflows 64 bits");
+    }
+    return SWIN_OK;
+}
+
+static swin_status read_offsets(const struct header *header, const json_t *value, sw_tensor *tensor, swin_error *err)
+{
+    const json_t *first = json_array_get(value, 0), *second = json_array_get(value, 1);
+    if (json_array_size(value) != 2 || !json_is_integer(first) || !json_is_integer(second))
+        return fail_tensor(err, header, tensor->name, "has no \"data_offsets\" of two integers");
+    const json_int_t begin = json_integer_value(first), end = json_integer_value(second);
+    if (begin < 0 || end < begin || (uint64_t)end > header->data_bytes)
+        return sw_fail(err, SWIN_ERR_FORMAT,
+                       "tensor \"%.200s\" lies at %" PRId64 " to %" PRId64 ", expected a range within the %" PRIu64
+                       " bytes of data of %.120s",
+                       tensor->name, (int64_t)begin, (int64_t)end, header->data_bytes, header->file->path);
+    tensor->offset = header->data_offset + (uint64_t)begin;
+    tensor->bytes = (uint64_t)(end - begin);
+
+    uint64_t bits;
+    if (__builtin_mul_overflow(tensor->elements, sw_dtype_bits(tensor->dtype), &bits) || bits % 8 != 0 ||
+        bits / 8 != tensor->bytes) {
+        char shape[96];
+        return sw_fail(err, SWIN_ERR_FORMAT,
+                       "tensor \"%.200s\" has %" PRIu64 " bytes, which is not the size of %s of type %s", tensor->name,
+                       tensor->bytes, sw_tensor_shape_text(tensor, shape, sizeof shape), sw_dtype_name(tensor->dtype));
+    }
+    return SWIN_OK;
+}
+
+static swin_status read_tensor(const struct header *header, const char *name, const json_t *value, sw_tensor *tensor,
+                               swin_error *err)
+{
+    *tensor = (sw_tensor){.name = name, .file = header->number};
+    const json_t *dtype = json_object_get(value, "dtype");
+    if (!json_is_string(dtype))
+        return fail_tensor(err, header, name, "has no string \"dtype\"");
+    if (!sw_dtype_find(json_string_value(dtype), &tensor->dtype))
+        return sw_fail(err, SWIN_ERR_UNSUPPORTED, "tensor \"%.200s\" has type \"%.40s\", which libswin does not know",
+                       name, json_string_value(dtype));
+    SW_TRY(read_shape(header, json_object_get(value, "shape"), tensor, err));
+    return read_offsets(header, json_object_get(value, "data_offsets"), tensor, err);
+}
+
+static swin_status check_metadata(const struct header *header, json_t *metadata, swin_error *err)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(metadata))
+        return sw_fail(err, SWIN_ERR_FORMAT, "\"__metadata__\" of %.300s is no object", header->file->path);
+    json_object_foreach(metadata, key, value) {
+        if (!json_is_string(value))
+            return sw_fail(err, SWIN_ERR_FORMAT, "\"%.200s\" in \"__metadata__\" of %.200s is no string", key,
+                           header->file->path);
+    }
+    return SWIN_OK;
+}
+
+static swin_status read_tensors(const struct header *header, json_t *root, sw_tensor_table *table, swin_error *err)
+{
+    const char *name;
+    json_t *value;
+    size_t count = 0, name_bytes = 0;
+    json_object_foreach(root, name, value) {
+        count++;
+        name_bytes += strlen(name) + 1;
+    }
+    SW_TRY(sw_tensor_table_reserve(table, count, name_bytes, err));
+    json_object_foreach(root, name, value) {
+        sw_tensor tensor;
+        if (strcmp(name, "__metadata__") == 0) {
+            SW_TRY(check_metadata(header, value, err));
+            continue;
+        }
+        SW_TRY(read_tensor(header, name, value, &tensor, err));
+        sw_tensor_table_add(table, &tensor);
+    }
+    return SWIN_OK;
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+    const sw_tensor *x = *(const sw_tensor *const *)a, *y = *(const sw_tensor *const *)b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+static swin_status check_overlaps(const sw_tensor *tensors, size_t count, swin_error *err)
+{
+    if (count == 0)
+        return SWIN_OK;
+    const sw_tensor **order = sw_alloc(count, sizeof *order);
+    if (order == NULL)
+        return sw_fail_memory(err, count * sizeof *order, "checking tensors for overlaps");
+    for (size_t i = 0; i < count; i++)
+        order[i] = &tensors[i];
+    qsort(order, count, sizeof *order, compare_offsets);
+    swin_status status = SWIN_OK;
+    for (size_t i = 1; i < count; i++) {
+        if (order[i]->offset < order[i - 1]->offset + order[i - 1]->bytes) {
+            status = sw_fail(err, SWIN_ERR_FORMAT, "tensors \"%.200s\" and \"%.200s\" overlap in the file",
+                             order[i - 1]->name, order[i]->name);
+            break;
+        }
+    }
+    sw_free(order);
+    return status;
+}
+
+swin_status sw_safetensors_read_header(const sw_file *file, size_t number, uint64_t max_header_bytes,
+                                       sw_tensor_table *table, swin_error *err)
+{
+    uint64_t length;
+    if (file->size < sizeof length)
+        return sw_fail(err, SWIN_ERR_FORMAT, "%.300s is no safetensors file: it has %" PRIu64 " bytes", file->path,
+                       file->size);
+    SW_TRY(sw_file_read(file, 0, &length, sizeof length, err));
+    if (length > file->size - sizeof length || length < 2)
+        return sw_fail(err, SWIN_ERR_FORMAT,
+                       "%.200s is no safetensors file, or cut: its header would have %" PRIu64 " bytes, the file has %"
+                       PRIu64, file->path, length, file->size);
+    if (length > max_header_bytes)
+        return sw_fail(err, SWIN_ERR_LIMIT, "the header of %.200s has %" PRIu64 " bytes, expected at most %" PRIu64
+                       " (max_header_bytes)", file->path, length, max_header_bytes);
+
+    const struct header header = {file, number, sizeof length + length, file->size - sizeof length - length};
+    const size_t before = table->count;
+    swin_status status;
+    json_t *root = NULL;
+    char what[256];
+    char *text = sw_alloc((size_t)length, 1);
+    if (text == NULL)
+        return sw_fail_memory(err, (size_t)length, "the header of a safetensors file");
+    snprintf(what, sizeof what, "the header of %.230s", file->path);
+    SW_TRY_OR_FAIL(sw_file_read(file, sizeof length, text, (size_t)length, err));
+    if (text[0] != '{') {
+        status = sw_fail(err, SWIN_ERR_FORMAT, "%.300s is no safetensors file: its header does not begin with {",
+                         file->path);
+        goto fail;
+    }
+    SW_TRY_OR_FAIL(sw_json_parse(text, (size_t)length, HEADER_DEPTH, what, &root, err));
+    SW_TRY_OR_FAIL(read_tensors(&header, root, table, err));
+    status = check_overlaps(table->tensors + before, table->count - before, err);
+
+fail:
+    json_decref(root);
+    sw_free(text);
+    return status;
+}
