@@ -66,14 +66,14 @@ const char *sw_model_tensor_name(const sw_model *model, swin_tensor_use use, siz
 /* How many floats a tensor has in canonical form; 0 where the model has no such tensor. A vector has one column. */
 void sw_model_shape(const sw_model *model, sw_tensor_id id, int32_t *rows, int32_t *columns);
 
-/* Reads a whole tensor into dst [rows, columns], converted, permuted and stacked as the dialect asks. Rows can be read in
- * parts: rows first .. first + count - 1. Fails with IO where the file has changed or shrunk. */
+/* Reads a whole tensor into dst [rows, columns], converted, permuted and stacked as the dialect asks. Rows can be read
+ * in parts: rows first .. first + count - 1. Fails with IO where the file has changed or shrunk. */
 swin_status sw_model_read(const sw_model *model, sw_tensor_id id, int32_t first, int32_t count, float *dst,
                           swin_error *err);
 
-/* The position bias of a block for a window of rows x columns tokens: dst[head][(2*rows-1) * (2*columns-1)], entry (dy, dx)
- * of query minus key at (dy + rows - 1) * (2*columns - 1) + dx + columns - 1. V1: the stored table, resized as the lineage does
- * where the window differs. V2: 16 * sigmoid of the continuous position bias. */
+/* The position bias of a block for a window of rows x columns tokens: dst[head][(2*rows-1) * (2*columns-1)], entry (dy,
+ * dx) of query minus key at (dy + rows - 1) * (2*columns - 1) + dx + columns - 1. V1: the stored table, resized as the
+ * lineage does where the window differs. V2: 16 * sigmoid of the continuous position bias. */
 swin_status sw_model_position_bias(const sw_model *model, int32_t stage, int32_t block, int32_t rows, int32_t columns,
                                    float *dst, swin_error *err);
 

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "locate.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A file with more patch embeddings than this is no checkpoint. */
+#define MAX_CANDIDATES 64
+
+/* Tensors whose names begin with a prefix are neighbours: first .. end - 1. */
+static void find_range(const sw_tensor_table *table, const char *prefix, size_t length, size_t *first, size_t *end)
+{
+    size_t low = 0, high = table->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strncmp(table->tensors[middle].name, prefix, length) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = low;
+    while (low < table->count && strncmp(table->tensors[low].name, prefix, length) == 0)
+        low++;
+    *end = low;
+}
+
+/* What a naming makes of the names behind a prefix. */
+struct fit {
+    size_t known;
+    bool attention; /* some block's query is there */
+    bool alien;
+};
+
+static struct fit measure(const sw_tensor_table *table, const sw_naming *naming, const char *prefix, size_t length)
+{
+    struct fit result = {0};
+    size_t first, end;
+    sw_place place;
+    find_range(table, prefix, length, &first, &end);
+
+    int32_t stages = 0;
+    for (size_t i = first; i < end; i++) {
+        if (!sw_naming_match(naming, SW_V1 | SW_V2, SW_SCOPE_OWN, table->tensors[i].name + length, &place))
+            continue;
+        if (place.piece == SW_PIECE_NORM1_WEIGHT && place.stage + 1 > stages)
+            stages = place.stage + 1;
+        result.attention |= place.piece == SW_PIECE_QKV_WEIGHT || place.piece == SW_PIECE_QUERY_WEIGHT;
+        result.alien |= place.piece == SW_PIECE_ALIEN;
+    }
+    for (size_t i = first; i < end; i++) {
+        if (!sw_naming_match(naming, SW_V1 | SW_V2, SW_SCOPE_OWN, table->tensors[i].name + length, &place))
+            continue;
+        /* A merge into a stage that is not there tells the two numberings apart. */
+        const bool merge = place.piece >= SW_PIECE_MERGE_NORM_WEIGHT && place.piece <= SW_PIECE_MERGE_WEIGHT;
+        if (!merge || place.stage + 1 < stages)
+            result.known++;
+    }
+    return result;
+}
+
+/* Whether a naming's anchor ends the name, and where. */
+static bool ends_with_anchor(const char *name, const char *anchor, size_t *prefix_length)
+{
+    const size_t length = strlen(name), anchor_length = strlen(anchor);
+    if (length < anchor_length || strcmp(name + length - anchor_length, anchor) != 0)
+        return false;
+    *prefix_length = length - anchor_length;
+    return *prefix_length == 0 || name[*prefix_length - 1] == '.';
+}
+
+static const sw_naming *best_naming(const sw_tensor_table *table, const char *name, size_t *prefix_length)
+{
+    const sw_naming *best = NULL, *naming;
+    size_t most = 0, length;
+    for (size_t n = 0; (naming = sw_naming_get(n)) != NULL; n++) {
+        if (!ends_with_anchor(name, naming->anchor, &length))
+            continue;
+        const struct fit fit = measure(table, naming, name, length);
+        if (!fit.attention || fit.known <= most || (naming->refusal != NULL && !fit.alien))
+            continue;
+        most = fit.known;
+        best = naming;
+        *prefix_length = length;
+    }
+    return best;
+}
+
+swin_status sw_locate(const sw_tensor_table *table, sw_location *location, swin_error *err)
+{
+    sw_location found[MAX_CANDIDATES];
+    size_t count = 0, candidates = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const char *name = table->tensors[i].name;
+        const sw_naming *naming;
+        size_t length = 0;
+        bool anchor = false;
+        for (size_t n = 0; !anchor && (naming = sw_naming_get(n)) != NULL; n++)
+            anchor = ends_with_anchor(name, naming->anchor, &length);
+        if (!anchor)
+            continue;
+        if (++candidates > MAX_CANDIDATES)
+            return sw_fail(err, SWIN_ERR_LIMIT, "more than %d patch embeddings in one file, expected one",
+                           MAX_CANDIDATES);
+        naming = best_naming(table, name, &length);
+        if (naming != NULL)
+            found[count++] = (sw_location){naming, name, length};
+    }
+    if (count == 0)
+        return sw_fail_no_naming(table, err);
+    if (count > 1) {
+        char list[320];
+        size_t used = 0;
+        for (size_t i = 0; i < count && used < sizeof list; i++)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.*s\"", i == 0 ? "" : ", ",
+                                     (int)found[i].prefix_length, found[i].anchor);
+        return sw_fail(err, SWIN_ERR_MISMATCH, "%zu Swin Transformers in one file, expected one; their prefixes: %s",
+                       count, list);
+    }
+    if (found[0].naming->refusal != NULL)
+        return sw_fail(err, SWIN_ERR_UNSUPPORTED, "the file holds a model of %s, which libswin does not compute: %s",
+                       found[0].naming->name, found[0].naming->refusal);
+    *location = found[0];
+    return SWIN_OK;
+}
