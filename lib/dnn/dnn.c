@@ -89,6 +89,13 @@ void sw_dnn_version(char *text)
     snprintf(text, 32, "oneDNN %d.%d.%d", version->major, version->minor, version->patch);
 }
 
+bool sw_dnn_uses_amx_bf16(void)
+{
+    /* the values are sets of features */
+    const unsigned effective = (unsigned)dnnl_get_effective_cpu_isa(), wanted = (unsigned)dnnl_cpu_isa_avx512_core_amx;
+    return (effective & wanted) == wanted;
+}
+
 int32_t sw_dnn_product_count(const sw_dnn *dnn)
 {
     return dnn->count;
@@ -134,11 +141,11 @@ static sw_backend_matmul describe_linear(const sw_linear_shape *s, const sw_prod
 }
 
 /* [windows, heads, rows, d] of a panel [windows * window_rows, heads * d], or split by head. */
-static sw_backend_tensor heads_of(const sw_attention_shape *s, int64_t rows, bool split)
+static sw_backend_tensor heads_of(const sw_attention_shape *s, int64_t rows)
 {
     const int64_t d = s->head_channels, width = d * s->heads;
     sw_backend_tensor t = {.ndims = 4, .dims = {s->windows, s->heads, rows, d}, .type = data_type(s->type)};
-    if (split)
+    if (s->split)
         memcpy(t.strides, (dnnl_dims_t){s->heads * rows * d, rows * d, d, 1}, sizeof t.strides);
     else
         memcpy(t.strides, (dnnl_dims_t){rows * width, d, width, 1}, sizeof t.strides);
@@ -169,12 +176,12 @@ static sw_backend_matmul describe_attention(const sw_product *product)
 {
     const sw_attention_shape *s = &product->shape.attention;
     if (product->kind == SCORES)
-        return (sw_backend_matmul){.a = heads_of(s, s->queries, s->split),
-                                   .b = transposed(heads_of(s, s->tokens, s->split)),
+        return (sw_backend_matmul){.a = heads_of(s, s->queries),
+                                   .b = transposed(heads_of(s, s->tokens)),
                                    .c = scores_of(s, SW_F32)};
     return (sw_backend_matmul){.a = scores_of(s, s->type),
-                               .b = heads_of(s, s->tokens, false),
-                               .c = heads_of(s, s->queries, false)};
+                               .b = heads_of(s, s->tokens),
+                               .c = heads_of(s, s->queries)};
 }
 
 static bool same_linear(const sw_linear_shape *a, const sw_linear_shape *b)

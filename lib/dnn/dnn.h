@@ -33,6 +33,9 @@ void sw_dnn_destroy(sw_dnn *dnn);
 /* "oneDNN 2.6.3": the library loaded, not the one compiled against. `text` has room for 32 bytes. */
 void sw_dnn_version(char *text);
 
+/* Whether oneDNN would use AMX with bf16 here: the CPU has it, and nobody has told oneDNN to do without. */
+bool sw_dnn_uses_amx_bf16(void);
+
 /* How many products exist: what a test counts. */
 int32_t sw_dnn_product_count(const sw_dnn *dnn);
 
@@ -50,9 +53,9 @@ typedef struct sw_linear_shape {
 } sw_linear_shape;
 
 /* The attention products of `windows` windows and `heads` heads at once. T tokens, d channels per head; q, k, v and the context
- * are panels: rows of one window after the other, [windows * T, heads * d], heads side by side. With `split`, q and k
- * are [windows, heads, T, d] instead. `queries` <= T rows of q make the rows of the scores [windows, heads, queries, T].
- * With fewer queries than T there must be one window. */
+ * are panels: rows of one window after the other, [windows * T, heads * d], heads side by side. With `split` they are
+ * [windows, heads, T, d] instead. `queries` rows of q make the rows of the scores [windows, heads, queries, T]; fewer
+ * than T only with one window and one head. */
 typedef struct sw_attention_shape {
     int32_t windows, heads, queries, tokens, head_channels;
     sw_type type; /* of q, k, v, probabilities and context; scores are float32 */

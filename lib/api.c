@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every exported function: arguments are checked here and nowhere else, then one internal function does the work.
+ */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "exec/session.h"
+#include "exec/shared.h"
+#include "model/config.h"
+#include "model/model.h"
+
+/* More threads than any machine has CPUs: a mistake. */
+#define THREADS_MAX 4096
+/* Images in one call. */
+#define COUNT_MAX (1 << 20)
+
+struct swin_session {
+    swin_model *model; /* a reference */
+    sw_session *session;
+    _Atomic bool busy;
+    sw_pixels *pixels; /* [pixel_capacity] */
+    size_t pixel_capacity;
+    char backend[32];
+};
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Structs of the caller
+ */
+
+/* A caller's struct of `struct_size` bytes, shorter or longer than ours, becomes ours: what it lacks is zero; what we do not
+ * know must be zero. */
+static swin_status take_struct(void *ours, size_t size, const void *theirs, size_t minimum, const char *name,
+                               swin_error *err)
+{
+    size_t struct_size;
+    memcpy(&struct_size, theirs, sizeof struct_size);
+    if (struct_size < minimum || struct_size > 16 * size)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "%s has struct_size %zu, expected %zu: was it initialised?", name,
+                       struct_size, size);
+    for (size_t i = size; i < struct_size; i++) {
+        if (((const unsigned char *)theirs)[i] != 0)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "%s has a field set that this libswin (%s) does not know", name,
+                           swin_version_string());
+    }
+    memset(ours, 0, size);
+    memcpy(ours, theirs, struct_size < size ? struct_size : size);
+    return SWIN_OK;
+}
+
+/* Fills a caller's struct of `struct_size` bytes from ours. */
+static swin_status give_struct(void *theirs, size_t struct_size, const void *ours, size_t size, const char *name,
+                               swin_error *err)
+{
+    if (theirs == NULL)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "%s is NULL", name);
+    if (struct_size < sizeof(size_t) || struct_size > 16 * size)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "struct_size of %s is %zu, expected %zu", name, struct_size, size);
+    memset(theirs, 0, struct_size);
+    memcpy(theirs, ours, struct_size < size ? struct_size : size);
+    memcpy(theirs, &struct_size, sizeof struct_size);
+    return SWIN_OK;
+}
+
+static swin_status require(const void *pointer, const char *name, swin_error *err)
+{
+    return pointer != NULL ? SWIN_OK : sw_fail(err, SWIN_ERR_ARGUMENT, "%s is NULL", name);
+}
+
+static swin_status require_range(int32_t value, int32_t low, int32_t high, const char *name, swin_error *err)
+{
+    if (value >= low && value <= high)
+        return SWIN_OK;
+    return sw_fail(err, SWIN_ERR_ARGUMENT, "%s is %d, expected %d to %d", name, value, low, high);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Version and configuration
+ */
+
+const char *swin_status_string(swin_status status)
+{
+    static const char *const names[] = {
+        "ok",          "argument", "state", "no memory", "input/output",   "file format",
+        "unsupported", "mismatch", "limit", "backend",   "internal fault",
+    };
+    const size_t index = (size_t)status;
+    return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
+}
+
+uint32_t swin_version(void)
+{
+    return SWIN_VERSION_MAJOR * 10000 + SWIN_VERSION_MINOR * 100 + SWIN_VERSION_PATCH;
+}
+
+#define TEXT_OF(value) #value
+#define TEXT(value) TEXT_OF(value)
+
+const char *swin_version_string(void)
+{
+    return TEXT(SWIN_VERSION_MAJOR) "." TEXT(SWIN_VERSION_MINOR) "." TEXT(SWIN_VERSION_PATCH);
+}
+
+uint32_t swin_abi_version(void)
+{
+    return SWIN_ABI_VERSION;
+}
+
+swin_status swin_config_preset(swin_config *config, size_t struct_size, const char *name, swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(name, "name", err));
+    swin_config preset;
+    SW_TRY(sw_config_preset(&preset, name, err));
+    return give_struct(config, struct_size, &preset, sizeof preset, "config", err);
+}
+
+const char *swin_config_preset_name(size_t index)
+{
+    return sw_config_preset_name(index);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Model
+ */
+
+void swin_model_params_init(swin_model_params *params, size_t struct_size)
+{
+    if (params == NULL || struct_size < sizeof struct_size)
+        return;
+    memset(params, 0, struct_size);
+    params->struct_size = struct_size;
+}
+
+static swin_status check_pairs(int32_t pairs[SWIN_MAX_STAGES][2], const char *name, swin_error *err)
+{
+    for (int s = 0; s < SWIN_MAX_STAGES; s++) {
+        const int32_t *pair = pairs[s];
+        if ((pair[0] == 0) != (pair[1] == 0) || pair[0] < 0 || pair[1] < 0)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "params.%s of stage %d is %d x %d, expected two positive numbers or 0 x 0",
+                           name, s, pair[0], pair[1]);
+    }
+    return SWIN_OK;
+}
+
+static swin_status take_model_params(swin_model_params *ours, const swin_model_params *theirs, swin_error *err)
+{
+    if (theirs == NULL) {
+        swin_model_params_init(ours, sizeof *ours);
+        return SWIN_OK;
+    }
+    SW_TRY(take_struct(ours, sizeof *ours, theirs, sizeof ours->struct_size, "params", err));
+    SW_TRY(require_range(ours->version, 0, 2, "params.version", err));
+    SW_TRY(require_range(ours->lineage, 0, SWIN_LINEAGE_MMPRETRAIN, "params.lineage", err));
+    SW_TRY(require_range(ours->out_norm, 0, SWIN_OUT_NORM_OFF, "params.out_norm", err));
+    SW_TRY(require_range(ours->precision, 0, SWIN_PRECISION_BF16, "params.precision", err));
+    SW_TRY(check_pairs(ours->window, "window", err));
+    SW_TRY(check_pairs(ours->pretrained_window, "pretrained_window", err));
+    if ((ours->image_size[0] == 0) != (ours->image_size[1] == 0) || ours->image_size[0] < 0 || ours->image_size[1] < 0)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "params.image_size is %d x %d, expected two positive numbers or 0 x 0",
+                       ours->image_size[0], ours->image_size[1]);
+    return SWIN_OK;
+}
+
+swin_status swin_model_open(const char *path, const swin_model_params *params, swin_model **model, swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(model, "model", err));
+    *model = NULL;
+    SW_TRY(require(path, "path", err));
+    swin_model_params ours;
+    SW_TRY(take_model_params(&ours, params, err));
+    sw_model *opened;
+    SW_TRY(sw_model_open(path, &ours, &opened, err));
+    return sw_shared_create(opened, ours.precision, model, err);
+}
+
+swin_status swin_model_create_random(const swin_config *config, uint64_t seed, const swin_model_params *params,
+                                     swin_model **model, swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(model, "model", err));
+    *model = NULL;
+    SW_TRY(require(config, "config", err));
+    swin_config ours;
+    swin_model_params ours_params;
+    SW_TRY(take_struct(&ours, sizeof ours, config, sizeof ours.struct_size, "config", err));
+    SW_TRY(take_model_params(&ours_params, params, err));
+    ours.struct_size = sizeof ours;
+    sw_model *made;
+    SW_TRY(sw_model_create_random(&ours, seed, &made, err));
+    return sw_shared_create(made, ours_params.precision, model, err);
+}
+
+void swin_model_destroy(swin_model *model)
+{
+    sw_shared_unref(model);
+}
+
+swin_status swin_model_config(const swin_model *model, swin_config *config, size_t struct_size, swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(model, "model", err));
+    return give_struct(config, struct_size, sw_model_config(sw_shared_model(model)), sizeof *config, "config", err);
+}
+
+swin_status swin_model_get_info(const swin_model *model, swin_model_info *info, size_t struct_size, swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(model, "model", err));
+    swin_model_info ours;
+    memset(&ours, 0, sizeof ours);
+    sw_model_info(sw_shared_model(model), &ours);
+    return give_struct(info, struct_size, &ours, sizeof ours, "info", err);
+}
+
+const char *swin_model_tensor_name(const swin_model *model, swin_tensor_use use, size_t index)
+{
+    return model == NULL ? NULL : sw_model_tensor_name(sw_shared_model(model), use, index);
+}
+
+swin_status swin_model_output_info(const swin_model *model, int32_t height, int32_t width, swin_output_info *infos,
+                                   swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(model, "model", err));
+    SW_TRY(require(infos, "infos", err));
+    SW_TRY(require_range(height, 1, INT32_MAX, "height", err));
+    SW_TRY(require_range(width, 1, INT32_MAX, "width", err));
+    const swin_config *config = sw_model_config(sw_shared_model(model));
+    int32_t maps[SWIN_MAX_STAGES][2];
+    SW_TRY(sw_plan_maps(config, height, width, maps, err));
+    memset(infos, 0, SWIN_MAX_STAGES * sizeof *infos);
+    for (int32_t s = 0; s < config->stages; s++)
+        infos[s] = (swin_output_info){.level = s,
+                                      .stride = config->patch_size << s,
+                                      .channels = sw_config_channels(config, s),
+                                      .height = maps[s][0],
+                                      .width = maps[s][1],
+                                      .normed = config->out_norm >> s & 1};
+    return SWIN_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Session
+ */
+
+void swin_session_params_init(swin_session_params *params, size_t struct_size)
+{
+    if (params == NULL || struct_size < sizeof struct_size)
+        return;
+    memset(params, 0, struct_size);
+    params->struct_size = struct_size;
+}
+
+swin_status swin_session_create(const swin_model *model, const swin_session_params *params, swin_session **session,
+                                swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(session, "session", err));
+    *session = NULL;
+    SW_TRY(require(model, "model", err));
+    swin_session_params ours;
+    swin_session_params_init(&ours, sizeof ours);
+    if (params != NULL)
+        SW_TRY(take_struct(&ours, sizeof ours, params, sizeof ours.struct_size, "params", err));
+    SW_TRY(require_range(ours.precision, 0, SWIN_PRECISION_BF16, "params.precision", err));
+    SW_TRY(require_range(ours.threads, 0, THREADS_MAX, "params.threads", err));
+
+    /* The model is immutable to its users; references and networks are counted and added behind a lock. */
+    swin_model *shared = (swin_model *)(uintptr_t)model;
+    sw_network *network;
+    SW_TRY(sw_shared_network(shared, sw_shared_precision(ours.precision), &network, err));
+    swin_session *s = sw_alloc_zeroed(1, sizeof *s);
+    if (s == NULL)
+        return sw_fail_memory(err, sizeof *s, "a session");
+    const swin_status status =
+        sw_session_create(network, sw_kernels_for(sw_isa_best()), ours.threads > 0 ? ours.threads : sw_cpu_count(),
+                          ours.profile != 0, &s->session, err);
+    if (status != SWIN_OK) {
+        sw_free(s);
+        return status;
+    }
+    s->model = sw_shared_ref(shared);
+    atomic_init(&s->busy, false);
+    sw_dnn_version(s->backend);
+    *session = s;
+    return SWIN_OK;
+}
+
+void swin_session_destroy(swin_session *session)
+{
+    if (session == NULL)
+        return;
+    sw_session_destroy(session->session);
+    sw_shared_unref(session->model);
+    sw_free(session->pixels);
+    sw_free(session);
+}
+
+void swin_image_init(swin_image *image, size_t struct_size)
+{
+    if (image == NULL || struct_size < sizeof struct_size)
+        return;
+    const swin_image defaults = {.struct_size = struct_size,
+                                 .format = SWIN_PIXEL_RGB8,
+                                 .mean = {123.675f, 116.28f, 103.53f},
+                                 .std = {58.395f, 57.12f, 57.375f}};
+    memset(image, 0, struct_size);
+    memcpy(image, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void swin_maps_init(swin_maps *maps, size_t struct_size)
+{
+    if (maps == NULL || struct_size < sizeof struct_size)
+        return;
+    memset(maps, 0, struct_size);
+    maps->struct_size = struct_size;
+}
+
+static swin_status check_normalisation(const swin_image *image, size_t index, swin_error *err)
+{
+    for (int i = 0; i < 3; i++) {
+        if (!isfinite(image->mean[i]))
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: mean[%d] is %f, expected a finite number", index, i,
+                           (double)image->mean[i]);
+        if (!isfinite(image->std[i]) || !(image->std[i] > 0.0f) || !isfinite(1.0f / image->std[i]))
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: std[%d] is %g, expected a positive number", index, i,
+                           (double)image->std[i]);
+    }
+    return SWIN_OK;
+}
+
+/* One image of the caller's, checked, in the kernels' terms. */
+static swin_status take_image(sw_pixels *pixels, int32_t canvas[2], const swin_image *image, size_t index,
+                              swin_error *err)
+{
+    SW_TRY(require(image->data, "image data", err));
+    const bool planar = image->format == SWIN_PIXEL_F32_PLANAR;
+    if (image->format < SWIN_PIXEL_RGB8 || image->format > SWIN_PIXEL_F32_PLANAR)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: format is %d, expected a swin_pixel_format", index,
+                       image->format);
+    if (image->height < 1 || image->width < 1)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu is %d x %d pixels, expected at least 1 x 1", index,
+                       image->height, image->width);
+    const int32_t wanted[2] = {image->canvas_height != 0 ? image->canvas_height : image->height,
+                               image->canvas_width != 0 ? image->canvas_width : image->width};
+    if (wanted[0] < image->height || wanted[1] < image->width)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: canvas of %d x %d is smaller than the image, %d x %d", index,
+                       wanted[0], wanted[1], image->height, image->width);
+    if (index == 0) {
+        canvas[0] = wanted[0];
+        canvas[1] = wanted[1];
+    } else if (wanted[0] != canvas[0] || wanted[1] != canvas[1]) {
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu is %d x %d, expected %d x %d as image 0", index, wanted[0],
+                       wanted[1], canvas[0], canvas[1]);
+    }
+    const ptrdiff_t dense = (ptrdiff_t)image->width * (planar ? 4 : 3);
+    const ptrdiff_t stride = image->row_stride != 0 ? image->row_stride : dense;
+    if (image->height > 1 && stride < dense && stride > -dense)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: row_stride is %td bytes, a row has %td", index, stride, dense);
+    *pixels = (sw_pixels){.data = image->data,
+                          .height = image->height,
+                          .width = image->width,
+                          .row_stride = stride,
+                          .planar_f32 = planar,
+                          .bgr = image->format == SWIN_PIXEL_BGR8};
+    if (planar) {
+        pixels->plane_stride = image->plane_stride != 0 ? image->plane_stride : stride * image->height;
+        if (((uintptr_t)image->data | (uintptr_t)stride | (uintptr_t)pixels->plane_stride) % sizeof(float) != 0)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: float32 data and strides are to be multiples of 4 bytes",
+                           index);
+        return SWIN_OK;
+    }
+    SW_TRY(check_normalisation(image, index, err));
+    for (int i = 0; i < 3; i++) {
+        pixels->scale[i] = (float)(1.0 / (double)image->std[i]);
+        pixels->shift[i] = (float)(-(double)image->mean[i] / (double)image->std[i]);
+    }
+    return SWIN_OK;
+}
+
+static swin_status check_maps(const swin_maps *maps, const swin_config *config, const int32_t canvas[2], size_t count,
+                              swin_error *err)
+{
+    SW_TRY(require_range(maps->layout, 0, SWIN_LAYOUT_NHWC, "maps.layout", err));
+    SW_TRY(require_range(maps->reserved, 0, 0, "maps.reserved", err));
+    int32_t sizes[SWIN_MAX_STAGES][2];
+    SW_TRY(sw_plan_maps(config, canvas[0], canvas[1], sizes, err));
+    bool any = false;
+    for (int32_t s = 0; s < SWIN_MAX_STAGES; s++) {
+        if (maps->data[s] == NULL)
+            continue;
+        any = true;
+        if (s >= config->stages)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "level %d is asked for, the model has levels 0 to %d", s,
+                           config->stages - 1);
+        const size_t image_floats =
+            (size_t)sizes[s][0] * (size_t)sizes[s][1] * (size_t)sw_config_channels(config, s);
+        size_t needed;
+        if (!sw_mul(image_floats, count, &needed) || needed > PTRDIFF_MAX / sizeof(float))
+            return sw_fail(err, SWIN_ERR_LIMIT, "level %d of %zu images does not fit the address range", s, count);
+        if (maps->capacity[s] < needed)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "maps.capacity[%d] is %zu floats, expected at least %zu", s,
+                           maps->capacity[s], needed);
+        if ((uintptr_t)maps->data[s] % sizeof(float) != 0)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "maps.data[%d] is not aligned to 4 bytes", s);
+    }
+    return any ? SWIN_OK : sw_fail(err, SWIN_ERR_ARGUMENT, "no level is asked for: every maps.data is NULL");
+}
+
+static swin_status run(swin_session *session, const swin_image *images, size_t count, const swin_maps *maps,
+                       swin_error *err)
+{
+    if (count > session->pixel_capacity) {
+        sw_free(session->pixels);
+        session->pixel_capacity = 0;
+        session->pixels = sw_alloc(count, sizeof *session->pixels);
+        if (session->pixels == NULL)
+            return sw_fail_memory(err, count * sizeof *session->pixels, "descriptions of images");
+        session->pixel_capacity = count;
+    }
+    size_t stride;
+    memcpy(&stride, images, sizeof stride);
+    int32_t canvas[2] = {0, 0};
+    for (size_t i = 0; i < count; i++) {
+        swin_image image;
+        const char *theirs = (const char *)images + i * stride;
+        size_t struct_size;
+        memcpy(&struct_size, theirs, sizeof struct_size);
+        if (struct_size != stride)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu has struct_size %zu, image 0 has %zu", i, struct_size, stride);
+        SW_TRY(take_struct(&image, sizeof image, theirs, sizeof image.struct_size, "image", err));
+        SW_TRY(take_image(&session->pixels[i], canvas, &image, i, err));
+    }
+    swin_maps ours;
+    SW_TRY(take_struct(&ours, sizeof ours, maps, sizeof ours.struct_size, "maps", err));
+    SW_TRY(check_maps(&ours, sw_model_config(sw_shared_model(session->model)), canvas, count, err));
+    return sw_session_run(session->session, session->pixels, count, canvas, &ours, err);
+}
+
+swin_status swin_session_run(swin_session *session, const swin_image *images, size_t count, const swin_maps *maps,
+                             swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(session, "session", err));
+    SW_TRY(require(images, "images", err));
+    SW_TRY(require(maps, "maps", err));
+    if (count < 1 || count > COUNT_MAX)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "count is %zu images, expected 1 to %d", count, COUNT_MAX);
+    bool idle = false;
+    if (!atomic_compare_exchange_strong(&session->busy, &idle, true))
+        return sw_fail(err, SWIN_ERR_STATE, "the session is in use by another thread: make one session per thread");
+    const swin_status status = run(session, images, count, maps, err);
+    atomic_store(&session->busy, false);
+    return status;
+}
+
+swin_status swin_session_get_info(const swin_session *session, swin_session_info *info, size_t struct_size,
+                                  swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(session, "session", err));
+    const sw_network *network = sw_session_network(session->session);
+    const swin_session_info ours = {
+        .precision = network->type == SW_BF16 ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32,
+        .threads = sw_session_threads(session->session),
+        .kernels = sw_session_kernels(session->session),
+        .backend = session->backend,
+        .matmul = sw_product_name(network->stages[0].blocks[0].fc1.first[0]),
+        .weight_bytes = sw_network_bytes(network),
+        .scratch_bytes = sw_session_scratch_bytes(session->session),
+    };
+    return give_struct(info, struct_size, &ours, sizeof ours, "info", err);
+}
+
+swin_status swin_session_get_profile(const swin_session *session, swin_profile *profile, size_t struct_size,
+                                     swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(require(session, "session", err));
+    swin_profile ours = {.struct_size = sizeof ours};
+    sw_session_profile(session->session, &ours);
+    return give_struct(profile, struct_size, &ours, sizeof ours, "profile", err);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "block.h"
+
+/* Rows that a thread takes at a time where rows are shared out. */
+#define ROW_CHUNK 32
+
+typedef struct step {
+    sw_run *run;
+    const sw_stage *stage;
+    const sw_block *block;
+    sw_attention attention;
+    int32_t stage_number;
+    sw_tile *tiles; /* wide form: one per image in work */
+} step;
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The parts of a block, on rows or panels of a tile
+ */
+
+static void gather_input(const step *s, const sw_tile *tile, const float *x, int32_t first, int32_t rows)
+{
+    const bool pre_norm = s->run->network->config.version == 1;
+    const sw_panels input = sw_panels_from_row(&tile->input, first);
+    s->run->kernels->gather(&input, x, tile->tokens + first, rows, s->stage->channels,
+                            pre_norm ? &s->block->norm1 : NULL);
+}
+
+/* x += attention's output; the input of the MLP */
+static void add_attention(const step *s, const sw_tile *tile, float *x, int32_t first, int32_t rows)
+{
+    const bool pre_norm = s->run->network->config.version == 1;
+    const sw_panels out = sw_panels_from_row(&tile->out, first), input = sw_panels_from_row(&tile->input, first);
+    s->run->kernels->residual(x, tile->tokens + first, &out, pre_norm ? NULL : &s->block->norm1, rows,
+                              s->stage->channels, &input, pre_norm ? &s->block->norm2 : NULL);
+}
+
+/* x += the MLP's output */
+static void add_mlp(const step *s, const sw_tile *tile, float *x, int32_t first, int32_t rows)
+{
+    const bool pre_norm = s->run->network->config.version == 1;
+    const sw_panels out = sw_panels_from_row(&tile->out, first);
+    s->run->kernels->residual(x, tile->tokens + first, &out, pre_norm ? NULL : &s->block->norm2, rows,
+                              s->stage->channels, NULL, NULL);
+}
+
+/* Panel j of the hidden layer, into panel `place` of the tile's memory. */
+static swin_status run_fc1(const step *s, const sw_tile *tile, int32_t j, int32_t place, sw_dnn_thread *thread)
+{
+    sw_panels panel = tile->hidden;
+    panel.data = (char *)panel.data + (size_t)place * panel.stride * sw_type_size(panel.type);
+    const sw_panels shifted = {(char *)panel.data - (size_t)j * panel.stride * sw_type_size(panel.type), panel.type,
+                               panel.width, panel.stride};
+    SW_TRY(sw_linear_run(&s->block->fc1, thread, tile->menu, &tile->input, 0, 1, &shifted, j));
+    s->run->kernels->gelu(panel.data, panel.type, panel.data, panel.type,
+                          (size_t)tile->rows * (size_t)panel.width);
+    return SWIN_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Tile form: each thread takes a tile through the whole block
+ */
+
+static swin_status compute_tile(const step *s, const sw_tile *tile, float *x, const sw_worker *worker)
+{
+    const sw_block *block = s->block;
+    gather_input(s, tile, x, 0, tile->rows);
+    for (int32_t j = 0; j < block->qkv.out_panels; j++)
+        SW_TRY(sw_linear_run(&block->qkv, worker->dnn, tile->menu, &tile->input, 0, 1, &tile->qkv, j));
+    for (int32_t panel = 0; panel < s->stage->head_panels; panel++)
+        SW_TRY(sw_attention_run(&s->attention, tile, panel, 0, tile->windows, &worker->attention, worker->dnn));
+    for (int32_t j = 0; j < block->proj.out_panels; j++)
+        SW_TRY(sw_linear_run(&block->proj, worker->dnn, tile->menu, &tile->context, 0, block->proj.in_panels,
+                             &tile->out, j));
+    add_attention(s, tile, x, 0, tile->rows);
+    for (int32_t i = 0; i < block->fc1.out_panels; i++) {
+        SW_TRY(run_fc1(s, tile, i, 0, worker->dnn));
+        for (int32_t j = 0; j < block->fc2.out_panels; j++)
+            SW_TRY(sw_linear_run(&block->fc2, worker->dnn, tile->menu, &tile->hidden, i, 1, &tile->out, j));
+    }
+    add_mlp(s, tile, x, 0, tile->rows);
+    return SWIN_OK;
+}
+
+static void tile_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    sw_run *run = s->run;
+    if (sw_run_failed(run))
+        return;
+    const sw_stage_plan *plan = &run->plan->stage[s->stage_number];
+    const int32_t tiles = plan->tiling[s->attention.shifted].tiles;
+    const sw_worker *worker = &run->workers[thread];
+    sw_tile tile;
+    sw_tile_init(&tile, &worker->tile, run->network, run->plan, s->stage_number, s->attention.shifted, item % tiles);
+    sw_run_note(run, compute_tile(s, &tile, sw_run_map(run, item / tiles, s->stage_number), worker));
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Wide form: one tile per image, whose rows, panels and windows are shared out among the threads
+ */
+
+/* Which part of `parts` equal ones of an image's work an item is. */
+typedef struct share {
+    const sw_tile *tile;
+    float *x;
+    const sw_worker *worker;
+    int32_t part;
+} share;
+
+static share take(const step *s, int32_t item, int32_t parts, int32_t thread)
+{
+    const int32_t image = item / parts;
+    return (share){&s->tiles[image], sw_run_map(s->run, image, s->stage_number), &s->run->workers[thread],
+                   item % parts};
+}
+
+static int32_t row_chunks(const step *s)
+{
+    return (s->tiles[0].rows + ROW_CHUNK - 1) / ROW_CHUNK;
+}
+
+static int32_t chunk_rows(const sw_tile *tile, int32_t part)
+{
+    const int32_t rows = tile->rows - part * ROW_CHUNK;
+    return rows < ROW_CHUNK ? rows : ROW_CHUNK;
+}
+
+static void gather_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    const share w = take(s, item, row_chunks(s), thread);
+    gather_input(s, w.tile, w.x, w.part * ROW_CHUNK, chunk_rows(w.tile, w.part));
+}
+
+static void qkv_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    const share w = take(s, item, s->block->qkv.out_panels, thread);
+    sw_run_note(s->run,
+                sw_linear_run(&s->block->qkv, w.worker->dnn, w.tile->menu, &w.tile->input, 0, 1, &w.tile->qkv, w.part));
+}
+
+static void attention_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    const int32_t panels = s->stage->head_panels;
+    const share w = take(s, item, panels * s->tiles[0].windows, thread);
+    sw_run_note(s->run, sw_attention_run(&s->attention, w.tile, w.part % panels, w.part / panels, 1,
+                                         &w.worker->attention, w.worker->dnn));
+}
+
+static void proj_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    const sw_linear *proj = &s->block->proj;
+    const share w = take(s, item, proj->out_panels, thread);
+    sw_run_note(s->run, sw_linear_run(proj, w.worker->dnn, w.tile->menu, &w.tile->context, 0, proj->in_panels,
+                                      &w.tile->out, w.part));
+}
+
+static void add_attention_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    const share w = take(s, item, row_chunks(s), thread);
+    add_attention(s, w.tile, w.x, w.part * ROW_CHUNK, chunk_rows(w.tile, w.part));
+}
+
+static void fc1_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    const share w = take(s, item, s->block->fc1.out_panels, thread);
+    sw_run_note(s->run, run_fc1(s, w.tile, w.part, w.part, w.worker->dnn));
+}
+
+static void fc2_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    const sw_linear *fc2 = &s->block->fc2;
+    const share w = take(s, item, fc2->out_panels, thread);
+    sw_run_note(s->run, sw_linear_run(fc2, w.worker->dnn, w.tile->menu, &w.tile->hidden, 0, fc2->in_panels,
+                                      &w.tile->out, w.part));
+}
+
+static void add_mlp_task(void *context, int32_t item, int32_t thread)
+{
+    const step *s = context;
+    const share w = take(s, item, row_chunks(s), thread);
+    add_mlp(s, w.tile, w.x, w.part * ROW_CHUNK, chunk_rows(w.tile, w.part));
+}
+
+static void run_wide(step *s)
+{
+    sw_run *run = s->run;
+    sw_tile tiles[SW_MAX_IMAGES_IN_WORK];
+    for (int32_t i = 0; i < run->images; i++)
+        sw_tile_init(&tiles[i], &run->wide_tiles[i], run->network, run->plan, s->stage_number, s->attention.shifted, 0);
+    s->tiles = tiles;
+    const struct {
+        sw_task *task;
+        int32_t parts;
+    } parts[] = {
+        {gather_task, row_chunks(s)},
+        {qkv_task, s->block->qkv.out_panels},
+        {attention_task, s->stage->head_panels * tiles[0].windows},
+        {proj_task, s->block->proj.out_panels},
+        {add_attention_task, row_chunks(s)},
+        {fc1_task, s->block->fc1.out_panels},
+        {fc2_task, s->block->fc2.out_panels},
+        {add_mlp_task, row_chunks(s)},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !sw_run_failed(run); i++)
+        sw_pool_run(run->pool, run->images * parts[i].parts, parts[i].task, s);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * The extra norm of V2's huge and giant models, on the whole map
+ */
+
+static void block_norm_task(void *context, int32_t item, int32_t thread)
+{
+    (void)thread;
+    const step *s = context;
+    const int32_t tokens = s->run->plan->stage[s->stage_number].tokens, channels = s->stage->channels;
+    const int32_t chunks = (tokens + ROW_CHUNK - 1) / ROW_CHUNK, first = item % chunks * ROW_CHUNK;
+    float *x = sw_run_map(s->run, item / chunks, s->stage_number) + (size_t)first * (size_t)channels;
+    const sw_panels rows = {x, SW_F32, channels, 0};
+    const int32_t count = tokens - first < ROW_CHUNK ? tokens - first : ROW_CHUNK;
+    s->run->kernels->gather(&rows, x, NULL, count, channels, &s->block->norm3);
+}
+
+void sw_block_run(sw_run *run, int32_t stage, int32_t block)
+{
+    const sw_stage_plan *plan = &run->plan->stage[stage];
+    const bool shifted = block % 2 == 1 && sw_geometry_shifts(&plan->geometry);
+    step s = {.run = run,
+              .stage = &run->network->stages[stage],
+              .block = &run->network->stages[stage].blocks[block],
+              .stage_number = stage,
+              .attention = {.network = run->network,
+                            .kernels = run->kernels,
+                            .stage = stage,
+                            .block = block,
+                            .geometry = &plan->geometry,
+                            .bias = sw_plan_bias(run->plan, run->network, stage, block),
+                            .shifted = shifted}};
+    if (plan->wide)
+        run_wide(&s);
+    else
+        sw_pool_run(run->pool, run->images * plan->tiling[shifted].tiles, tile_task, &s);
+    if (s.block->norm3.weight != NULL && !sw_run_failed(run))
+        sw_pool_run(run->pool, run->images * ((plan->tokens + ROW_CHUNK - 1) / ROW_CHUNK), block_norm_task, &s);
+}
