@@ -79,11 +79,13 @@ def openmmlab():
     fixture.expect("v1-detection.expect.safetensors", run(p.openmmlab_run, model, DETECTION), info, False)
     info = about("mmpretrain", "SwinTransformer", lineage="mmpretrain", out_norm="yes")
     model = p.mmpretrain_build(V1, own)
-    fixture.write_weights("v1-mmpretrain.safetensors", {f"backbone.{k}": v for k, v in ts.arrays(model).items()}, "BF16", info)
+    head = {f"head.fc.{part}": weights.make(V1)[f"head.{part}"] for part in ("weight", "bias")}
+    fixture.write_weights("v1-mmpretrain.safetensors", {
+        **{f"backbone.{name}": value for name, value in ts.arrays(model).items()}, **head}, "BF16", info)
     fixture.expect("v1-mmpretrain.expect.safetensors", run(p.openmmlab_run, model, [(64, 80)]), info, True)
-    model = p.mmpretrain_build(V1, ts.arrays(model), window=6, pad_small_map=True)
-    fixture.expect("v1-window6-geometric.expect.safetensors", run(p.openmmlab_run, model, [(33, 47)]),
-                   {**info, "window": "6", "resize": "geometric, scipy", "pad_small_map": "yes"}, True)
+    model = p.mmpretrain_build(V1, ts.arrays(model), window=5)
+    fixture.expect("v1-window5-geometric.expect.safetensors", run(p.openmmlab_run, model, [(68, 68)]),
+                   {**info, "window": "5", "resize": "geometric, scipy"}, True)
 
 
 def torchvision():
