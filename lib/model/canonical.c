@@ -14,7 +14,9 @@ static bool has_block(const swin_config *config, sw_tensor_id id)
 bool sw_canonical_shape(const swin_config *config, sw_tensor_id id, int32_t *rows, int32_t *columns)
 {
     const int32_t embed = config->embed_dim;
-    const bool block = has_block(config, id);
+    /* Ids are exact: stage and block are 0 where the kind has none. */
+    const bool global = id.stage == 0 && id.block == 0, block = has_block(config, id);
+    const bool stage = has_stage(config, id) && id.block == 0, merge = stage && id.stage + 1 < config->stages;
     const int32_t channels = has_stage(config, id) ? sw_config_channels(config, id.stage) : 0;
     const int32_t hidden = has_stage(config, id) ? sw_config_hidden(config, id.stage) : 0;
     bool present = block;
@@ -22,21 +24,21 @@ bool sw_canonical_shape(const swin_config *config, sw_tensor_id id, int32_t *row
 
     switch (id.kind) {
     case SW_PATCH_WEIGHT:
-        present = true;
+        present = global;
         r = embed;
         c = 3 * config->patch_size * config->patch_size;
         break;
     case SW_PATCH_BIAS:
-        present = true;
+        present = global;
         r = embed;
         break;
     case SW_PATCH_NORM_WEIGHT:
     case SW_PATCH_NORM_BIAS:
-        present = config->patch_norm != 0;
+        present = global && config->patch_norm != 0;
         r = embed;
         break;
     case SW_ABSOLUTE_POSITION:
-        present = config->absolute_position[0] > 0;
+        present = global && config->absolute_position[0] > 0;
         r = config->absolute_position[0] * config->absolute_position[1];
         c = embed;
         break;
@@ -77,17 +79,17 @@ bool sw_canonical_shape(const swin_config *config, sw_tensor_id id, int32_t *row
         break;
     case SW_MERGE_NORM_WEIGHT:
     case SW_MERGE_NORM_BIAS:
-        present = has_stage(config, id) && id.stage + 1 < config->stages;
+        present = merge;
         r = config->version == 2 ? 2 * channels : 4 * channels;
         break;
     case SW_MERGE_WEIGHT:
-        present = has_stage(config, id) && id.stage + 1 < config->stages;
+        present = merge;
         r = 2 * channels;
         c = 4 * channels;
         break;
     case SW_OUT_NORM_WEIGHT:
     case SW_OUT_NORM_BIAS:
-        present = has_stage(config, id) && (config->out_norm >> id.stage & 1) != 0;
+        present = stage && (config->out_norm >> id.stage & 1) != 0;
         break;
     case SW_KIND_COUNT:
         present = false;

@@ -120,9 +120,7 @@ static uint64_t count_parameters(const swin_config *config)
         for (int32_t block = 0; block < config->depths[stage]; block++) {
             for (int32_t kind = 0; kind < SW_KIND_COUNT; kind++) {
                 int32_t rows, columns;
-                const bool global = kind <= SW_ABSOLUTE_POSITION, staged = kind >= SW_MERGE_NORM_WEIGHT;
-                if ((global && (stage > 0 || block > 0)) || (staged && block > 0) ||
-                    !sw_canonical_shape(config, (sw_tensor_id){(sw_kind)kind, stage, block}, &rows, &columns) ||
+                if (!sw_canonical_shape(config, (sw_tensor_id){(sw_kind)kind, stage, block}, &rows, &columns) ||
                     (kind == SW_QKV_BIAS && config->qkv_bias == 0))
                     continue;
                 sum += (uint64_t)rows * (uint64_t)columns;

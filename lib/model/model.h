@@ -48,8 +48,8 @@ typedef enum sw_kind {
 
 typedef struct sw_tensor_id {
     sw_kind kind;
-    int32_t stage; /* 0 where the kind has none */
-    int32_t block; /* likewise                  */
+    int32_t stage; /* 0 where the kind has none: no other value names a tensor */
+    int32_t block; /* likewise                                                 */
 } sw_tensor_id;
 
 typedef struct sw_model sw_model;
