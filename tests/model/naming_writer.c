@@ -61,40 +61,69 @@ struct style {
     .fc1 = "mlp.fc1", .fc2 = "mlp.fc2"
 
 static const struct style styles[NAMING_COUNT] = {
-    [NAMING_MICROSOFT] = {MICROSOFT, LAYERS, .network = "cpb_mlp", .dialect = "microsoft", .lineage = SWIN_LINEAGE_MICROSOFT, .inner = "",
-                          .final_norm = "norm", .head = "head", .masks = "attn_mask", .buffers = true},
-    [NAMING_DETECTION] = {MICROSOFT, LAYERS, .network = "cpb_mlp", .dialect = "detection", .lineage = SWIN_LINEAGE_DETECTION, .inner = "",
-                          .out_norm = "norm%d", .buffers = true},
-    [NAMING_PADDLE] = {MICROSOFT, LAYERS, .network = "cpb_mlp", .dialect = "paddle", .lineage = SWIN_LINEAGE_DETECTION, .inner = "",
-                       .out_norm = "norm%d", .transposed = true},
-    [NAMING_SIMMIM] = {MICROSOFT, LAYERS, .network = "rpe_mlp", .dialect = "simmim", .lineage = SWIN_LINEAGE_MICROSOFT,
-                       .inner = "encoder.", .final_norm = "norm", .mask_token = "mask_token", .masks = "attn_mask",
-                       .buffers = true, .head = "^decoder.0"},
-    [NAMING_TIMM] = {MICROSOFT, LAYERS, .network = "cpb_mlp", .merge_summand = {1, 1}, .dialect = "timm", .lineage = SWIN_LINEAGE_TIMM, .inner = "",
-                     .final_norm = "norm", .head = "head.fc"},
-    [NAMING_TIMM_FEATURES] = {MICROSOFT, .network = "cpb_mlp", .block = "layers_%d.blocks.%d.", .merge = "layers_%d.downsample.",
-                              .merge_summand = {1, 1}, .dialect = "timm_features", .lineage = SWIN_LINEAGE_TIMM,
-                              .inner = ""},
-    [NAMING_MMDETECTION] = {MM, .dialect = "mmdetection", .lineage = SWIN_LINEAGE_DETECTION, .inner = "backbone."},
-    [NAMING_MMPRETRAIN] = {MM, .dialect = "mmpretrain", .lineage = SWIN_LINEAGE_MMPRETRAIN, .inner = "backbone.",
-                           .head = "^head.fc", .masks = "attn.attn_mask"},
-    [NAMING_TORCHVISION] = {.patch = "features.0.0", .patch_norm = "features.0.2", .block = "features.%d.%d.",
-                            .merge = "features.%d.", .block_factor = 2, .block_summand = 1, .merge_factor = 2,
-                            .merge_summand = {2, 2}, .norm1 = "norm1", .norm2 = "norm2", .attention = "attn.",
-                            .qkv = "attn.qkv", .network = "cpb_mlp", .table = "attn.relative_position_bias_table",
-                            .proj = "attn.proj", .fc1 = "mlp.0", .fc2 = "mlp.3", .dialect = "torchvision",
-                            .lineage = SWIN_LINEAGE_TORCHVISION, .inner = "", .final_norm = "norm", .head = "head",
-                            .buffers = true, .flat_index = true},
-    [NAMING_HUGGINGFACE4] = {HUGGINGFACE4, .lineage = SWIN_LINEAGE_HUGGINGFACE, .inner = "swin.",
-                             .head = "^classifier"},
-    [NAMING_HUGGINGFACE4_BACKBONE] = {HUGGINGFACE4, .lineage = SWIN_LINEAGE_DETECTION, .inner = "",
-                                      .out_norm = "hidden_states_norms.stage%d", .out_norm_summand = 1},
-    [NAMING_HUGGINGFACE5] = {HUGGINGFACE5, .lineage = SWIN_LINEAGE_HUGGINGFACE, .inner = "swin.",
-                             .head = "^classifier"},
-    [NAMING_HUGGINGFACE5_BACKBONE] = {HUGGINGFACE5, .lineage = SWIN_LINEAGE_DETECTION, .inner = "swin.",
-                                      .out_norm = "^hidden_states_norms.stage%d", .out_norm_summand = 1},
-    [NAMING_MASKFORMER] = {HUGGINGFACE4, .lineage = SWIN_LINEAGE_DETECTION, .inner = "model.",
-                           .out_norm = "^hidden_states_norms.%d"},
+    [NAMING_MICROSOFT] = {
+        MICROSOFT, LAYERS,
+        .dialect = "microsoft", .lineage = SWIN_LINEAGE_MICROSOFT, .inner = "", .network = "cpb_mlp",
+        .final_norm = "norm", .head = "head", .masks = "attn_mask", .buffers = true,
+    },
+    [NAMING_DETECTION] = {
+        MICROSOFT, LAYERS,
+        .dialect = "detection", .lineage = SWIN_LINEAGE_DETECTION, .inner = "", .network = "cpb_mlp",
+        .out_norm = "norm%d", .buffers = true,
+    },
+    [NAMING_PADDLE] = {
+        MICROSOFT, LAYERS,
+        .dialect = "paddle", .lineage = SWIN_LINEAGE_DETECTION, .inner = "",
+        .out_norm = "norm%d", .transposed = true,
+    },
+    [NAMING_SIMMIM] = {
+        MICROSOFT, LAYERS,
+        .dialect = "simmim", .lineage = SWIN_LINEAGE_MICROSOFT, .inner = "encoder.", .network = "rpe_mlp",
+        .final_norm = "norm", .head = "^decoder.0", .mask_token = "mask_token", .masks = "attn_mask", .buffers = true,
+    },
+    [NAMING_TIMM] = {
+        MICROSOFT, LAYERS,
+        .dialect = "timm", .lineage = SWIN_LINEAGE_TIMM, .inner = "", .network = "cpb_mlp",
+        .merge_summand = {1, 1}, .final_norm = "norm", .head = "head.fc",
+    },
+    [NAMING_TIMM_FEATURES] = {
+        MICROSOFT,
+        .dialect = "timm_features", .lineage = SWIN_LINEAGE_TIMM, .inner = "", .network = "cpb_mlp",
+        .block = "layers_%d.blocks.%d.", .merge = "layers_%d.downsample.", .merge_summand = {1, 1},
+    },
+    [NAMING_MMDETECTION] = {
+        MM, .dialect = "mmdetection", .lineage = SWIN_LINEAGE_DETECTION, .inner = "backbone.",
+    },
+    [NAMING_MMPRETRAIN] = {
+        MM, .dialect = "mmpretrain", .lineage = SWIN_LINEAGE_MMPRETRAIN, .inner = "backbone.",
+        .head = "^head.fc", .masks = "attn.attn_mask",
+    },
+    [NAMING_TORCHVISION] = {
+        .dialect = "torchvision", .lineage = SWIN_LINEAGE_TORCHVISION, .inner = "",
+        .patch = "features.0.0", .patch_norm = "features.0.2",
+        .block = "features.%d.%d.", .block_factor = 2, .block_summand = 1,
+        .merge = "features.%d.", .merge_factor = 2, .merge_summand = {2, 2},
+        .norm1 = "norm1", .norm2 = "norm2", .attention = "attn.", .qkv = "attn.qkv", .network = "cpb_mlp",
+        .table = "attn.relative_position_bias_table", .proj = "attn.proj", .fc1 = "mlp.0", .fc2 = "mlp.3",
+        .final_norm = "norm", .head = "head", .buffers = true, .flat_index = true,
+    },
+    [NAMING_HUGGINGFACE4] = {
+        HUGGINGFACE4, .lineage = SWIN_LINEAGE_HUGGINGFACE, .inner = "swin.", .head = "^classifier",
+    },
+    [NAMING_HUGGINGFACE4_BACKBONE] = {
+        HUGGINGFACE4, .lineage = SWIN_LINEAGE_DETECTION, .inner = "",
+        .out_norm = "hidden_states_norms.stage%d", .out_norm_summand = 1,
+    },
+    [NAMING_HUGGINGFACE5] = {
+        HUGGINGFACE5, .lineage = SWIN_LINEAGE_HUGGINGFACE, .inner = "swin.", .head = "^classifier",
+    },
+    [NAMING_HUGGINGFACE5_BACKBONE] = {
+        HUGGINGFACE5, .lineage = SWIN_LINEAGE_DETECTION, .inner = "swin.",
+        .out_norm = "^hidden_states_norms.stage%d", .out_norm_summand = 1,
+    },
+    [NAMING_MASKFORMER] = {
+        HUGGINGFACE4, .lineage = SWIN_LINEAGE_DETECTION, .inner = "model.", .out_norm = "^hidden_states_norms.%d",
+    },
 };
 
 const char *naming_dialect(naming naming)
