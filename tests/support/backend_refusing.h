@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * backend_refusing.h - oneDNN as a test wants it: it refuses on request, or claims to have reference code only.
+ *
+ * The linker puts these functions in front of oneDNN's own (--wrap); meson's `backend_refusing` says for which.
+ */
+#ifndef TESTS_SUPPORT_BACKEND_REFUSING_H
+#define TESTS_SUPPORT_BACKEND_REFUSING_H
+
+#include <stdbool.h>
+
+/* What oneDNN answers when it refuses. */
+#define BACKEND_REFUSAL 1 /* out of memory */
+
+/* The next `count` calls succeed, the one after is refused, and all later ones succeed again. Negative: none is refused. */
+void backend_fail_after(long count);
+
+/* Whether every implementation calls itself a reference one from now on. */
+void backend_claim_reference(bool claim);
+
+#endif
