@@ -126,6 +126,11 @@ static sw_backend_tensor matrix(int64_t rows, int64_t columns, sw_type type)
         .ndims = 2, .dims = {rows, columns}, .strides = {columns, 1}, .type = data_type(type)};
 }
 
+static sw_backend_desc weights_of(const sw_product *product)
+{
+    return dnnl_primitive_desc_query_md(product->desc, dnnl_query_weights_md, 0);
+}
+
 static sw_backend_matmul describe_linear(const sw_linear_shape *s, const sw_product *like)
 {
     sw_backend_matmul matmul = {.a = matrix(s->m, s->k, s->type),
@@ -134,7 +139,7 @@ static sw_backend_matmul describe_linear(const sw_linear_shape *s, const sw_prod
                                 .accumulate = s->accumulate};
     matmul.b.any = true;
     if (like != NULL)
-        matmul.b.same_as = dnnl_primitive_desc_query_md(like->desc, dnnl_query_weights_md, 0);
+        matmul.b.same_as = weights_of(like);
     if (s->bias)
         matmul.bias = matrix(1, s->n, SW_F32);
     return matmul;
@@ -196,12 +201,14 @@ static bool same_attention(const sw_attention_shape *a, const sw_attention_shape
            a->head_channels == b->head_channels && a->type == b->type && a->split == b->split;
 }
 
-static const sw_product *find_product(const sw_dnn *dnn, const sw_product *wanted)
+static const sw_product *find_product(const sw_dnn *dnn, const sw_product *wanted, const sw_product *like)
 {
     for (int32_t i = 0; i < dnn->count; i++) {
         const sw_product *p = dnn->products[i];
-        if (p->kind == wanted->kind && (p->kind == LINEAR ? same_linear(&p->shape.linear, &wanted->shape.linear)
-                                                          : same_attention(&p->shape.attention, &wanted->shape.attention)))
+        if (p->kind == wanted->kind &&
+            (p->kind == LINEAR ? same_linear(&p->shape.linear, &wanted->shape.linear)
+                               : same_attention(&p->shape.attention, &wanted->shape.attention)) &&
+            (like == NULL || dnnl_memory_desc_equal(weights_of(p), weights_of(like))))
             return p;
     }
     return NULL;
@@ -238,7 +245,7 @@ static void name_product(const sw_product *p, char *text, size_t size)
 static swin_status make_product(sw_dnn *dnn, const sw_product *wanted, const sw_product *like,
                                 const sw_product **product, swin_error *err)
 {
-    const sw_product *found = find_product(dnn, wanted);
+    const sw_product *found = find_product(dnn, wanted, like);
     if (found != NULL) {
         *product = found;
         return SWIN_OK;
@@ -311,7 +318,7 @@ static dnnl_status_t reorder(sw_dnn *dnn, const sw_product *product, const float
     dnnl_stream_t stream = NULL;
     dnnl_memory_t source = NULL;
     dnnl_status_t status = sw_backend_reorder_create(
-        dnn->engine, &from, dnnl_primitive_desc_query_md(product->desc, dnnl_query_weights_md, 0), &desc);
+        dnn->engine, &from, weights_of(product), &desc);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&primitive, desc);
     if (status == dnnl_success)
@@ -338,7 +345,7 @@ static dnnl_status_t reorder(sw_dnn *dnn, const sw_product *product, const float
 swin_status sw_weights_create(sw_dnn *dnn, const sw_product *product, const float *w, sw_weights **weights,
                               swin_error *err)
 {
-    sw_backend_desc layout = dnnl_primitive_desc_query_md(product->desc, dnnl_query_weights_md, 0);
+    sw_backend_desc layout = weights_of(product);
     const size_t bytes = dnnl_memory_desc_get_size(layout);
     sw_weights *packed = sw_alloc_zeroed(1, sizeof *packed);
     void *data = sw_alloc(bytes, 1);

@@ -63,7 +63,7 @@ typedef struct sw_attention_shape {
 } sw_attention_shape;
 
 /* Each returns an existing product where one of that shape was made before. `like`, where not NULL, is a product of the
- * same n, k and type whose packed weights this one shall take too. */
+ * same n, k and type whose packed weights this one shall take too: an existing product is returned only where it does. */
 swin_status sw_dnn_linear(sw_dnn *dnn, const sw_linear_shape *shape, const sw_product *like,
                           const sw_product **product, swin_error *err);
 swin_status sw_dnn_scores(sw_dnn *dnn, const sw_attention_shape *shape, const sw_product **product, swin_error *err);
