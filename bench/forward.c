@@ -211,7 +211,7 @@ static void bench(const options *o)
     sw_dnn_version(version);
     printf("%s, %d x %d, batch %d, %s, %d thread%s, %s, %s, kernels %s, medians of %d\n", o->preset, o->height, o->width,
            o->batch, type == SW_BF16 ? "bf16" : "float32", o->threads, o->threads == 1 ? "" : "s", version,
-           sw_product_name(network->stages[0].blocks[0].fc1.first[0]), s.kernels->name, o->rounds);
+           sw_linear_kernel(&network->stages[0].blocks[0].fc1), s.kernels->name, o->rounds);
     double *column = calloc((size_t)o->rounds, sizeof *column), middle[2][PARTS], ratio;
     for (int part = 0; part < PARTS; part++) {
         for (int k = 0; k < 2; k++) {

@@ -472,7 +472,7 @@ swin_status swin_session_get_info(const swin_session *session, swin_session_info
         .threads = sw_session_threads(session->session),
         .kernels = sw_session_kernels(session->session),
         .backend = session->backend,
-        .matmul = sw_product_name(network->stages[0].blocks[0].fc1.first[0]),
+        .matmul = sw_linear_kernel(&network->stages[0].blocks[0].fc1),
         .weight_bytes = sw_network_bytes(network),
         .scratch_bytes = sw_session_scratch_bytes(session->session),
     };

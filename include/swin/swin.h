@@ -345,7 +345,7 @@ typedef struct swin_session_info {
     int32_t threads;        /* threads that work in a run                                            */
     const char *kernels;    /* instruction set of libswin's own kernels: "plain", "avx2", "avx512"... */
     const char *backend;    /* "oneDNN 2.6.3"                                                        */
-    const char *matmul;     /* oneDNN's name for its matrix kernel, e.g. "brg:avx512_core"           */
+    const char *matmul;     /* the matrix kernel: oneDNN's name, e.g. "brg:avx512_core", or "swin:..." */
     uint64_t weight_bytes;  /* packed weights, shared with other sessions of this precision          */
     uint64_t scratch_bytes; /* this session's own memory at present                                  */
 } swin_session_info;

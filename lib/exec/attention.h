@@ -18,6 +18,7 @@ typedef struct sw_attention_memory {
     void *q, *k, *v; /* slots laid out, where they cannot be viewed */
     void *context;
     float *bias;     /* rows of a position bias laid out            */
+    void *tiles;     /* AMX: scratch of its kernel                  */
     int32_t *regions;
 } sw_attention_memory;
 
@@ -34,8 +35,8 @@ typedef struct sw_attention {
     bool shifted;
 } sw_attention;
 
-/* The context of windows first .. first + count - 1 of the tile, heads of one panel. */
-swin_status sw_attention_run(const sw_attention *attention, const sw_tile *tile, int32_t panel, int32_t first,
+/* The context of windows first .. first + count - 1 of the tile, heads of one part. */
+swin_status sw_attention_run(const sw_attention *attention, const sw_tile *tile, int32_t part, int32_t first,
                              int32_t count, const sw_attention_memory *memory, sw_dnn_thread *thread);
 
 #endif

@@ -43,16 +43,23 @@ static void add_mlp(const step *s, const sw_tile *tile, float *x, int32_t first,
                               s->stage->channels, NULL, NULL);
 }
 
-/* Panel j of the hidden layer, into panel `place` of the tile's memory. */
-static swin_status run_fc1(const step *s, const sw_tile *tile, int32_t j, int32_t place, sw_dnn_thread *thread)
+/* Part j of a layer's output, from the whole input, to its place in `out`. */
+static swin_status run_part(const sw_linear *linear, const sw_worker *worker, const sw_tile *tile, const sw_panels *in,
+                            const sw_panels *out, int32_t j)
 {
-    sw_panels panel = tile->hidden;
-    panel.data = (char *)panel.data + (size_t)place * panel.stride * sw_type_size(panel.type);
-    const sw_panels shifted = {(char *)panel.data - (size_t)j * panel.stride * sw_type_size(panel.type), panel.type,
-                               panel.width, panel.stride};
-    SW_TRY(sw_linear_run(&s->block->fc1, thread, tile->menu, &tile->input, 0, 1, &shifted, j));
-    s->run->kernels->gelu(panel.data, panel.type, panel.data, panel.type,
-                          (size_t)tile->rows * (size_t)panel.width);
+    const sw_panels part = sw_linear_part(linear, out, j);
+    return sw_linear_run(linear, worker->dnn, tile->menu, tile->rows, in, 0, linear->in_parts, &part, j);
+}
+
+/* Part j of the hidden layer, to `place`. */
+static swin_status run_fc1(const step *s, const sw_tile *tile, int32_t j, const sw_panels *place,
+                           const sw_worker *worker)
+{
+    const sw_linear *fc1 = &s->block->fc1;
+    SW_TRY(sw_linear_run(fc1, worker->dnn, tile->menu, tile->rows, &tile->input, 0, 1, place, j));
+    if (fc1->tiles == NULL)
+        s->run->kernels->gelu(place->data, place->type, place->data, place->type,
+                              (size_t)tile->rows * (size_t)place->width);
     return SWIN_OK;
 }
 
@@ -64,18 +71,19 @@ static swin_status compute_tile(const step *s, const sw_tile *tile, float *x, co
 {
     const sw_block *block = s->block;
     gather_input(s, tile, x, 0, tile->rows);
-    for (int32_t j = 0; j < block->qkv.out_panels; j++)
-        SW_TRY(sw_linear_run(&block->qkv, worker->dnn, tile->menu, &tile->input, 0, 1, &tile->qkv, j));
-    for (int32_t panel = 0; panel < s->stage->head_panels; panel++)
-        SW_TRY(sw_attention_run(&s->attention, tile, panel, 0, tile->windows, &worker->attention, worker->dnn));
-    for (int32_t j = 0; j < block->proj.out_panels; j++)
-        SW_TRY(sw_linear_run(&block->proj, worker->dnn, tile->menu, &tile->context, 0, block->proj.in_panels,
-                             &tile->out, j));
+    for (int32_t j = 0; j < block->qkv.out_parts; j++)
+        SW_TRY(run_part(&block->qkv, worker, tile, &tile->input, &tile->qkv, j));
+    for (int32_t part = 0; part < s->stage->head_parts; part++)
+        SW_TRY(sw_attention_run(&s->attention, tile, part, 0, tile->windows, &worker->attention, worker->dnn));
+    for (int32_t j = 0; j < block->proj.out_parts; j++)
+        SW_TRY(run_part(&block->proj, worker, tile, &tile->context, &tile->out, j));
     add_attention(s, tile, x, 0, tile->rows);
-    for (int32_t i = 0; i < block->fc1.out_panels; i++) {
-        SW_TRY(run_fc1(s, tile, i, 0, worker->dnn));
-        for (int32_t j = 0; j < block->fc2.out_panels; j++)
-            SW_TRY(sw_linear_run(&block->fc2, worker->dnn, tile->menu, &tile->hidden, i, 1, &tile->out, j));
+    for (int32_t i = 0; i < block->fc1.out_parts; i++) {
+        SW_TRY(run_fc1(s, tile, i, &tile->hidden, worker));
+        for (int32_t j = 0; j < block->fc2.out_parts; j++) {
+            const sw_panels out = sw_linear_part(&block->fc2, &tile->out, j);
+            SW_TRY(sw_linear_run(&block->fc2, worker->dnn, tile->menu, tile->rows, &tile->hidden, i, 1, &out, j));
+        }
     }
     add_mlp(s, tile, x, 0, tile->rows);
     return SWIN_OK;
@@ -135,27 +143,24 @@ static void gather_task(void *context, int32_t item, int32_t thread)
 static void qkv_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, s->block->qkv.out_panels, thread);
-    sw_run_note(s->run,
-                sw_linear_run(&s->block->qkv, w.worker->dnn, w.tile->menu, &w.tile->input, 0, 1, &w.tile->qkv, w.part));
+    const share w = take(s, item, s->block->qkv.out_parts, thread);
+    sw_run_note(s->run, run_part(&s->block->qkv, w.worker, w.tile, &w.tile->input, &w.tile->qkv, w.part));
 }
 
 static void attention_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const int32_t panels = s->stage->head_panels;
-    const share w = take(s, item, panels * s->tiles[0].windows, thread);
-    sw_run_note(s->run, sw_attention_run(&s->attention, w.tile, w.part % panels, w.part / panels, 1,
+    const int32_t parts = s->stage->head_parts;
+    const share w = take(s, item, parts * s->tiles[0].windows, thread);
+    sw_run_note(s->run, sw_attention_run(&s->attention, w.tile, w.part % parts, w.part / parts, 1,
                                          &w.worker->attention, w.worker->dnn));
 }
 
 static void proj_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const sw_linear *proj = &s->block->proj;
-    const share w = take(s, item, proj->out_panels, thread);
-    sw_run_note(s->run, sw_linear_run(proj, w.worker->dnn, w.tile->menu, &w.tile->context, 0, proj->in_panels,
-                                      &w.tile->out, w.part));
+    const share w = take(s, item, s->block->proj.out_parts, thread);
+    sw_run_note(s->run, run_part(&s->block->proj, w.worker, w.tile, &w.tile->context, &w.tile->out, w.part));
 }
 
 static void add_attention_task(void *context, int32_t item, int32_t thread)
@@ -168,17 +173,16 @@ static void add_attention_task(void *context, int32_t item, int32_t thread)
 static void fc1_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, s->block->fc1.out_panels, thread);
-    sw_run_note(s->run, run_fc1(s, w.tile, w.part, w.part, w.worker->dnn));
+    const share w = take(s, item, s->block->fc1.out_parts, thread);
+    const sw_panels place = sw_linear_part(&s->block->fc1, &w.tile->hidden, w.part);
+    sw_run_note(s->run, run_fc1(s, w.tile, w.part, &place, w.worker));
 }
 
 static void fc2_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const sw_linear *fc2 = &s->block->fc2;
-    const share w = take(s, item, fc2->out_panels, thread);
-    sw_run_note(s->run, sw_linear_run(fc2, w.worker->dnn, w.tile->menu, &w.tile->hidden, 0, fc2->in_panels,
-                                      &w.tile->out, w.part));
+    const share w = take(s, item, s->block->fc2.out_parts, thread);
+    sw_run_note(s->run, run_part(&s->block->fc2, w.worker, w.tile, &w.tile->hidden, &w.tile->out, w.part));
 }
 
 static void add_mlp_task(void *context, int32_t item, int32_t thread)
@@ -200,12 +204,12 @@ static void run_wide(step *s)
         int32_t parts;
     } parts[] = {
         {gather_task, row_chunks(s)},
-        {qkv_task, s->block->qkv.out_panels},
-        {attention_task, s->stage->head_panels * tiles[0].windows},
-        {proj_task, s->block->proj.out_panels},
+        {qkv_task, s->block->qkv.out_parts},
+        {attention_task, s->stage->head_parts * tiles[0].windows},
+        {proj_task, s->block->proj.out_parts},
         {add_attention_task, row_chunks(s)},
-        {fc1_task, s->block->fc1.out_panels},
-        {fc2_task, s->block->fc2.out_panels},
+        {fc1_task, s->block->fc1.out_parts},
+        {fc2_task, s->block->fc2.out_parts},
         {add_mlp_task, row_chunks(s)},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !sw_run_failed(run); i++)

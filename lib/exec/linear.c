@@ -17,12 +17,15 @@ int32_t sw_menu_choose(const sw_menu *menu, int32_t rows)
 swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, const sw_linear_spec *spec,
                            swin_error *err)
 {
-    linear->in_width = spec->in / spec->in_panels;
-    linear->in_panels = spec->in_panels;
-    linear->out_width = spec->out / spec->out_panels;
-    linear->out_panels = spec->out_panels;
+    linear->in_width = spec->in / spec->in_parts;
+    linear->in_parts = spec->in_parts;
+    linear->out_width = spec->out / spec->out_parts;
+    linear->out_parts = spec->out_parts;
     linear->type = spec->type;
     linear->out_type = spec->out_type;
+    linear->gelu = spec->gelu;
+    if (spec->amx)
+        return SWIN_OK;
     sw_linear_shape shape = {.n = linear->out_width,
                              .k = linear->in_width,
                              .type = spec->type,
@@ -34,7 +37,7 @@ swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, 
         shape.m = menu->rows[i];
         SW_TRY(sw_dnn_linear(dnn, &shape, like, &linear->first[i], err));
         like = linear->first[menu->count - 1];
-        if (spec->in_panels > 1) {
+        if (spec->in_parts > 1) {
             sw_linear_shape more = shape;
             more.bias = false;
             more.accumulate = true;
@@ -46,9 +49,9 @@ swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, 
 
 size_t sw_linear_scratch(const sw_linear *linear)
 {
-    const size_t rows = (size_t)linear->out_width, columns = (size_t)linear->in_width * (size_t)linear->in_panels;
+    const size_t rows = (size_t)linear->out_width, columns = (size_t)linear->in_width * (size_t)linear->in_parts;
     /* a panel's rows as read, and one piece of them cut out */
-    return rows * columns + (linear->in_panels > 1 ? rows * (size_t)linear->in_width : 0);
+    return rows * columns + (linear->in_parts > 1 ? rows * (size_t)linear->in_width : 0);
 }
 
 static swin_status read_bias(sw_linear *linear, const sw_model *model, const sw_linear_spec *spec, swin_error *err)
@@ -62,33 +65,57 @@ static swin_status read_bias(sw_linear *linear, const sw_model *model, const sw_
     return SWIN_OK;
 }
 
+/* Rows of W that stand in `scratch`, the first of them row `first`. */
+static void scale_rows(const sw_linear_spec *spec, float *scratch, int32_t first, int32_t rows)
+{
+    for (int32_t r = 0; r < rows && first + r < spec->scaled; r++) {
+        for (int32_t c = 0; c < spec->in; c++)
+            scratch[(size_t)r * (size_t)spec->in + (size_t)c] *= spec->scale;
+    }
+}
+
+static swin_status pack_tiles(sw_linear *linear, const sw_model *model, const sw_linear_spec *spec, float *scratch,
+                              swin_error *err)
+{
+    const size_t size = sw_amx_packed_size(spec->out, spec->in);
+    linear->tiles = sw_alloc(size, sizeof *linear->tiles);
+    if (linear->tiles == NULL)
+        return sw_fail_memory(err, size * sizeof *linear->tiles, "packed weights");
+    const int32_t rows = linear->out_width;
+    for (int32_t j = 0; j < linear->out_parts; j++) {
+        SW_TRY(sw_model_read(model, spec->weight, j * rows, rows, scratch, err));
+        scale_rows(spec, scratch, j * rows, rows);
+        sw_amx_pack(linear->tiles + sw_amx_packed_size(j * rows, spec->in), scratch, rows, spec->in);
+    }
+    return SWIN_OK;
+}
+
 swin_status sw_linear_pack(sw_linear *linear, sw_dnn *dnn, const sw_model *model, const sw_linear_spec *spec,
                            float *scratch, swin_error *err)
 {
     if (spec->bias != NULL)
         SW_TRY(read_bias(linear, model, spec, err));
-    const size_t pieces = (size_t)linear->out_panels * (size_t)linear->in_panels;
+    if (spec->amx)
+        return pack_tiles(linear, model, spec, scratch, err);
+    const size_t pieces = (size_t)linear->out_parts * (size_t)linear->in_parts;
     linear->weights = sw_alloc_zeroed(pieces, sizeof *linear->weights);
     if (linear->weights == NULL)
         return sw_fail_memory(err, pieces * sizeof *linear->weights, "a list of weights");
 
     const int32_t rows = linear->out_width, in = spec->in, width = linear->in_width;
     float *piece = scratch + (size_t)rows * (size_t)in;
-    for (int32_t j = 0; j < linear->out_panels; j++) {
+    for (int32_t j = 0; j < linear->out_parts; j++) {
         SW_TRY(sw_model_read(model, spec->weight, j * rows, rows, scratch, err));
-        for (int32_t r = 0; r < rows && j * rows + r < spec->scaled; r++) {
-            for (int32_t c = 0; c < in; c++)
-                scratch[(size_t)r * (size_t)in + (size_t)c] *= spec->scale;
-        }
-        for (int32_t i = 0; i < linear->in_panels; i++) {
+        scale_rows(spec, scratch, j * rows, rows);
+        for (int32_t i = 0; i < linear->in_parts; i++) {
             const float *w = scratch;
-            if (linear->in_panels > 1) {
+            if (linear->in_parts > 1) {
                 for (int32_t r = 0; r < rows; r++)
                     memcpy(piece + (size_t)r * (size_t)width, scratch + (size_t)r * (size_t)in + (size_t)(i * width),
                            (size_t)width * sizeof *piece);
                 w = piece;
             }
-            SW_TRY(sw_weights_create(dnn, linear->first[0], w, &linear->weights[j * linear->in_panels + i], err));
+            SW_TRY(sw_weights_create(dnn, linear->first[0], w, &linear->weights[j * linear->in_parts + i], err));
         }
     }
     return SWIN_OK;
@@ -96,31 +123,81 @@ swin_status sw_linear_pack(sw_linear *linear, sw_dnn *dnn, const sw_model *model
 
 void sw_linear_destroy(sw_linear *linear)
 {
-    for (int32_t i = 0; linear->weights != NULL && i < linear->out_panels * linear->in_panels; i++)
+    for (int32_t i = 0; linear->weights != NULL && i < linear->out_parts * linear->in_parts; i++)
         sw_weights_destroy(linear->weights[i]);
     sw_free(linear->weights);
     sw_free(linear->bias);
+    sw_free(linear->tiles);
+    sw_free(linear->normalise);
 }
 
 size_t sw_linear_bytes(const sw_linear *linear)
 {
     size_t bytes = 0;
-    for (int32_t i = 0; linear->weights != NULL && i < linear->out_panels * linear->in_panels; i++)
+    for (int32_t i = 0; linear->weights != NULL && i < linear->out_parts * linear->in_parts; i++)
         bytes += sw_weights_bytes(linear->weights[i]);
+    if (linear->tiles != NULL)
+        bytes += sizeof *linear->tiles *
+                 sw_amx_packed_size(linear->out_width * linear->out_parts, linear->in_width * linear->in_parts);
     if (linear->bias != NULL)
-        bytes += (size_t)linear->out_width * (size_t)linear->out_panels * sizeof *linear->bias;
+        bytes += (size_t)linear->out_width * (size_t)linear->out_parts * sizeof *linear->bias;
     return bytes;
 }
 
-swin_status sw_linear_run(const sw_linear *linear, sw_dnn_thread *thread, int32_t menu_index, const sw_panels *in,
-                          int32_t first_in, int32_t count_in, const sw_panels *out, int32_t out_panel)
+const char *sw_linear_kernel(const sw_linear *linear)
 {
-    char *c = (char *)out->data + (size_t)out_panel * out->stride * sw_type_size(out->type);
-    const float *bias = linear->bias == NULL ? NULL : linear->bias + (size_t)out_panel * (size_t)linear->out_width;
+    return linear->tiles != NULL ? "swin:amx_bf16" : sw_product_name(linear->first[0]);
+}
+
+sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_t out_part)
+{
+    sw_panels part = *whole;
+    const size_t panels = (size_t)(out_part * (linear->out_width / whole->width));
+    part.data = (char *)whole->data + panels * whole->stride * sw_type_size(whole->type);
+    return part;
+}
+
+static void run_tiles(const sw_linear *linear, int32_t rows, const sw_panels *in, int32_t first_in, int32_t count_in,
+                      const sw_panels *out, int32_t out_part)
+{
+    const int32_t steps = linear->in_width / SW_AMX_WIDTH, strips = linear->out_width / SW_AMX_WIDTH;
+    const size_t strip = sw_amx_packed_size(SW_AMX_WIDTH, linear->in_width * linear->in_parts);
+    const bool narrow = linear->out_type == SW_BF16, normalise = narrow && out_part < linear->normalised;
+    const sw_amx_linear run = {
+        .rows = rows,
+        .a = in->data,
+        .a_stride = in->stride,
+        .k_count = count_in * steps,
+        .b = linear->tiles + (size_t)(out_part * strips) * strip +
+             sw_amx_packed_size(SW_AMX_WIDTH, first_in * linear->in_width),
+        .b_stride = strip,
+        .n_count = strips,
+        .bias = linear->bias == NULL || first_in > 0 ? NULL : linear->bias + out_part * linear->out_width,
+        .scale = normalise ? linear->normalise + out_part * strips : NULL,
+        .finish = normalise      ? SW_AMX_NORMALISE
+                  : linear->gelu ? SW_AMX_GELU
+                  : narrow       ? SW_AMX_NARROW
+                  : first_in > 0 ? SW_AMX_ADD
+                                 : SW_AMX_STORE,
+        .c = out->data,
+        .c_stride = out->stride,
+    };
+    sw_amx_linear_run(&run);
+}
+
+swin_status sw_linear_run(const sw_linear *linear, sw_dnn_thread *thread, int32_t menu_index, int32_t rows,
+                          const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out,
+                          int32_t out_part)
+{
+    if (linear->tiles != NULL) {
+        run_tiles(linear, rows, in, first_in, count_in, out, out_part);
+        return SWIN_OK;
+    }
+    const float *bias = linear->bias == NULL ? NULL : linear->bias + (size_t)out_part * (size_t)linear->out_width;
     for (int32_t i = first_in; i < first_in + count_in; i++) {
         const sw_product *product = i == 0 ? linear->first[menu_index] : linear->more[menu_index];
         const char *a = (const char *)in->data + (size_t)(i - first_in) * in->stride * sw_type_size(in->type);
-        SW_TRY(sw_product_linear(product, thread, a, linear->weights[out_panel * linear->in_panels + i], bias, c));
+        SW_TRY(sw_product_linear(product, thread, a, linear->weights[out_part * linear->in_parts + i], bias, out->data));
     }
     return SWIN_OK;
 }

@@ -6,13 +6,16 @@
  * input_i * W(j, i)^T. The pieces serve two ends: threads share the output panels where there are few rows, and each piece of
  * weights fits a core's cache.
  *
- * The number of rows of a product is fixed when it is made; a layer has one for each entry of its stage's menu, and rows
- * beyond those that are asked for are computed and ignored.
+ * Two ways to compute it. oneDNN's products have a fixed number of rows; a layer has one for each entry of its stage's menu, and
+ * rows beyond those that are asked for are computed and ignored. With AMX and bf16 our own kernel takes any number of rows and
+ * does what follows the product on the way (kernels/amx.h); its panels are 32 columns wide, and a part of the output or
+ * input is several of them.
  */
 #ifndef SW_EXEC_LINEAR_H
 #define SW_EXEC_LINEAR_H
 
 #include "../dnn/dnn.h"
+#include "../kernels/amx.h"
 #include "../kernels/panels.h"
 #include "../model/model.h"
 
@@ -28,31 +31,39 @@ typedef struct sw_menu {
 int32_t sw_menu_choose(const sw_menu *menu, int32_t rows);
 
 typedef struct sw_linear {
-    int32_t in_width, in_panels;   /* columns per input panel, and how many  */
-    int32_t out_width, out_panels; /* likewise of the output                 */
+    int32_t in_width, in_parts;   /* columns per part of the input, and how many parts */
+    int32_t out_width, out_parts; /* likewise of the output                            */
     sw_type type, out_type;
-    float *bias;          /* [out], or NULL                                   */
-    sw_weights **weights; /* [out_panels][in_panels]                          */
-    const sw_product *first[SW_MENU_MAX]; /* the first input panel, with the bias */
-    const sw_product *more[SW_MENU_MAX];  /* each further one, adding to it       */
+    float *bias;          /* [out], or NULL                                        */
+
+    sw_weights **weights; /* oneDNN: [out_parts][in_parts]                         */
+    const sw_product *first[SW_MENU_MAX]; /* the first part of the input, with the bias */
+    const sw_product *more[SW_MENU_MAX];  /* each further one, adding to it             */
+
+    uint16_t *tiles;      /* AMX: packed weights; NULL means oneDNN                */
+    bool gelu;            /* AMX: the output passes GELU                           */
+    float *normalise;     /* AMX: per panel of the output, the scale of SW_AMX_NORMALISE; NULL: none */
+    int32_t normalised;   /* parts of the output that are normalised: the first ones */
 } sw_linear;
 
 /* What a layer is made of. */
 typedef struct sw_linear_spec {
-    int32_t in, in_panels, out, out_panels;
+    int32_t in, in_parts, out, out_parts;
     sw_type type, out_type;
+    bool amx;
     sw_tensor_id weight;
     const sw_tensor_id *bias; /* NULL: none */
     /* The first `scaled` output rows are multiplied by `scale`: the attention's 1/sqrt(d), folded into the query. */
     int32_t scaled;
     float scale;
+    bool gelu; /* the output passes GELU: done here with AMX, left to the caller otherwise */
 } sw_linear_spec;
 
-/* Makes the products (all layers of a network, before sw_linear_pack()). */
+/* Makes the products, where there are any (all layers of a network, before sw_linear_pack()). */
 swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, const sw_linear_spec *spec,
                            swin_error *err);
 
-/* Reads and packs the weights. `scratch` is resized as needed by the caller: in * ceil(out / out_panels) floats. Different
+/* Reads and packs the weights. `scratch` has room for sw_linear_scratch() floats. Different
  * layers may be packed by different threads. */
 swin_status sw_linear_pack(sw_linear *linear, sw_dnn *dnn, const sw_model *model, const sw_linear_spec *spec,
                            float *scratch, swin_error *err);
@@ -63,9 +74,16 @@ size_t sw_linear_scratch(const sw_linear *linear);
 void sw_linear_destroy(sw_linear *linear);
 size_t sw_linear_bytes(const sw_linear *linear);
 
-/* out panel j += or = (the sum over the input panels first_in .. first_in + count_in - 1); the sum begins with the bias where
- * first_in is 0, and is added to what is there otherwise. */
-swin_status sw_linear_run(const sw_linear *linear, sw_dnn_thread *thread, int32_t menu_index, const sw_panels *in,
-                          int32_t first_in, int32_t count_in, const sw_panels *out, int32_t out_panel);
+/* What computes it: oneDNN's name of its kernel, or ours. */
+const char *sw_linear_kernel(const sw_linear *linear);
+
+/* Where a part of the output lies in the panels of the whole. */
+sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_t out_part);
+
+/* Part `out_part` of the output, of parts first_in .. first_in + count_in - 1 of the input: `in` begins at the first of these, `out`
+ * is the part's own place. The sum begins with the bias where first_in is 0, and is added to what is there otherwise. */
+swin_status sw_linear_run(const sw_linear *linear, sw_dnn_thread *thread, int32_t menu_index, int32_t rows,
+                          const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out,
+                          int32_t out_part);
 
 #endif

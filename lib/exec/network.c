@@ -12,9 +12,9 @@
  * tile's activations (rows x hidden channels) stay in a core's second-level cache. */
 #define TILE_ELEMENTS 160000 /* rows x channels */
 #define TILE_ROWS 448
-/* Panels of q, k, v and of the hidden layer: wide stages are cut so that threads can share a single window. */
-#define PANEL_CHANNELS 384
-#define HIDDEN_PANEL_CHANNELS 768
+/* Parts of q, k, v and of the hidden layer: wide stages are cut so that threads can share a single window. */
+#define PART_CHANNELS 384
+#define HIDDEN_PART_CHANNELS 768
 /* Scores of one product: they are written by one and read by the next. */
 #define SCORE_ELEMENTS 49152
 /* Windows up to this many slots are viewed where they lie, larger ones copied head by head. */
@@ -60,14 +60,35 @@ static void choose_menu(sw_menu *menu, int32_t slots, int32_t channels, sw_type 
     add_to_menu(menu, round_rows(largest, type));
 }
 
-/* The fewest panels not wider than `width` that divide both channels and `unit`s evenly. */
-static int32_t choose_panels(int32_t channels, int32_t units, int32_t width)
+/* The fewest parts not wider than `width` channels that divide `units` (heads, or single channels) evenly. */
+static int32_t choose_parts(int32_t channels, int32_t units, int32_t width)
 {
-    for (int32_t panels = 1; panels <= units; panels++) {
-        if (units % panels == 0 && channels / panels <= width)
-            return panels;
+    for (int32_t parts = 1; parts <= units; parts++) {
+        if (units % parts == 0 && channels / parts <= width)
+            return parts;
     }
     return units;
+}
+
+/* The same in the units that a layer's panels allow. */
+static int32_t choose_linear_parts(const sw_network *network, int32_t channels, int32_t width)
+{
+    return choose_parts(channels, network->amx ? channels / SW_AMX_WIDTH : channels, width);
+}
+
+/* Our own kernels want bf16, heads of 32 channels and everything else in multiples of that: what every published model but
+ * one (c24) has. oneDNN is asked too, so that its limits (ONEDNN_MAX_CPU_ISA) hold for us. */
+static bool can_use_amx(const swin_config *config, sw_type type)
+{
+    if (type != SW_BF16 || !sw_amx_built() || !sw_cpu_has_amx_bf16() || !sw_dnn_uses_amx_bf16())
+        return false;
+    for (int32_t s = 0; s < config->stages; s++) {
+        if (sw_config_channels(config, s) != SW_AMX_WIDTH * config->heads[s] ||
+            sw_config_hidden(config, s) % SW_AMX_WIDTH != 0 ||
+            config->window[s][0] * config->window[s][1] > SW_AMX_TOKENS_MAX)
+            return false;
+    }
+    return true;
 }
 
 static int32_t largest_divisor(int32_t value, int32_t limit)
@@ -104,21 +125,22 @@ static void describe_block_layer(const sw_network *network, int32_t s, int32_t b
     const sw_stage *stage = &network->stages[s];
     sw_block *block = &stage->blocks[b];
     const bool v2 = network->config.version == 2;
-    const int32_t channels = stage->channels, panels = stage->head_panels;
-    const int32_t hidden_panels = choose_panels(stage->hidden, stage->hidden, HIDDEN_PANEL_CHANNELS);
-    const int32_t out_panels = choose_panels(channels, channels, PANEL_CHANNELS);
+    const int32_t channels = stage->channels, head_parts = stage->head_parts;
+    const int32_t hidden_parts = choose_linear_parts(network, stage->hidden, HIDDEN_PART_CHANNELS);
+    const int32_t out_parts = choose_linear_parts(network, channels, PART_CHANNELS);
     l->menu = &stage->menu;
     switch (which) {
     case 0:
         l->linear = &block->qkv;
         l->spec = (sw_linear_spec){
             .in = channels,
-            .in_panels = 1,
+            .in_parts = 1,
             .out = 3 * channels,
-            .out_panels = 3 * panels,
+            .out_parts = 3 * head_parts,
+            .amx = network->amx,
             .type = network->type,
-            /* V2 normalises q and k, which wants them in full precision */
-            .out_type = v2 ? SW_F32 : network->type,
+            /* V2 normalises q and k, which wants them in full precision; with AMX that is done on the way */
+            .out_type = v2 && !network->amx ? SW_F32 : network->type,
             .weight = {SW_QKV_WEIGHT, s, b},
             .scaled = v2 ? 0 : channels,
             .scale = (float)(1.0 / sqrt((double)stage->head_channels)),
@@ -128,33 +150,37 @@ static void describe_block_layer(const sw_network *network, int32_t s, int32_t b
     case 1:
         l->linear = &block->proj;
         l->spec = (sw_linear_spec){.in = channels,
-                                   .in_panels = panels,
+                                   .in_parts = network->amx ? 1 : head_parts,
                                    .out = channels,
-                                   .out_panels = out_panels,
+                                   .out_parts = out_parts,
                                    .type = network->type,
                                    .out_type = SW_F32,
+                                   .amx = network->amx,
                                    .weight = {SW_PROJ_WEIGHT, s, b}};
         l->bias = (sw_tensor_id){SW_PROJ_BIAS, s, b};
         break;
     case 2:
         l->linear = &block->fc1;
         l->spec = (sw_linear_spec){.in = channels,
-                                   .in_panels = 1,
+                                   .in_parts = 1,
                                    .out = stage->hidden,
-                                   .out_panels = hidden_panels,
+                                   .out_parts = hidden_parts,
                                    .type = network->type,
                                    .out_type = network->type,
-                                   .weight = {SW_FC1_WEIGHT, s, b}};
+                                   .amx = network->amx,
+                                   .weight = {SW_FC1_WEIGHT, s, b},
+                                   .gelu = true};
         l->bias = (sw_tensor_id){SW_FC1_BIAS, s, b};
         break;
     default:
         l->linear = &block->fc2;
         l->spec = (sw_linear_spec){.in = stage->hidden,
-                                   .in_panels = hidden_panels,
+                                   .in_parts = hidden_parts,
                                    .out = channels,
-                                   .out_panels = out_panels,
+                                   .out_parts = out_parts,
                                    .type = network->type,
                                    .out_type = SW_F32,
+                                   .amx = network->amx,
                                    .weight = {SW_FC2_WEIGHT, s, b}};
         l->bias = (sw_tensor_id){SW_FC2_BIAS, s, b};
         break;
@@ -169,9 +195,9 @@ static void describe_layer(sw_network *network, int32_t index, layer *l)
         l->linear = &network->patch;
         l->menu = &network->patch_menu;
         l->spec = (sw_linear_spec){.in = 3 * c->patch_size * c->patch_size,
-                                   .in_panels = 1,
+                                   .in_parts = 1,
                                    .out = c->embed_dim,
-                                   .out_panels = 1,
+                                   .out_parts = 1,
                                    .type = network->type,
                                    .out_type = SW_F32,
                                    .weight = {SW_PATCH_WEIGHT, 0, 0},
@@ -191,12 +217,13 @@ static void describe_layer(sw_network *network, int32_t index, layer *l)
             l->linear = &stage->merge;
             l->menu = &stage->merge_menu;
             l->spec = (sw_linear_spec){.in = 4 * stage->channels,
-                                       .in_panels = 1,
+                                       .in_parts = 1,
                                        .out = 2 * stage->channels,
-                                       .out_panels =
-                                           choose_panels(2 * stage->channels, 2 * stage->channels, PANEL_CHANNELS),
+                                       .out_parts =
+                                           choose_linear_parts(network, 2 * stage->channels, PART_CHANNELS),
                                        .type = network->type,
                                        .out_type = SW_F32,
+                                       .amx = network->amx,
                                        .weight = {SW_MERGE_WEIGHT, s, 0}};
             return;
         }
@@ -244,7 +271,7 @@ static void free_norm(const sw_norm *norm)
 static swin_status plan_attention(sw_network *network, sw_stage *stage, swin_error *err)
 {
     sw_attention_plan *plan = &stage->attention;
-    const int32_t slots = stage->slots, panel_heads = stage->heads / stage->head_panels;
+    const int32_t slots = stage->slots, panel_heads = stage->heads / stage->head_parts;
     const int32_t scores = slots * slots;
     plan->split = network->config.version == 2 || slots > VIEWED_SLOTS;
     plan->windows = 1;
@@ -281,7 +308,7 @@ static swin_status make_stage(sw_network *network, int32_t s, swin_error *err)
     stage->heads = config->heads[s];
     stage->head_channels = stage->channels / stage->heads;
     stage->slots = config->window[s][0] * config->window[s][1];
-    stage->head_panels = choose_panels(stage->channels, stage->heads, PANEL_CHANNELS);
+    stage->head_parts = choose_parts(stage->channels, stage->heads, PART_CHANNELS);
     stage->has_merge = s + 1 < config->stages;
     choose_menu(&stage->menu, stage->slots, stage->channels, network->type);
     if (stage->has_merge) {
@@ -293,7 +320,22 @@ static swin_status make_stage(sw_network *network, int32_t s, swin_error *err)
     if (stage->blocks == NULL)
         return sw_fail_memory(err, (size_t)config->depths[s] * sizeof *stage->blocks, "a stage's blocks");
     stage->depth = config->depths[s];
-    return plan_attention(network, stage, err);
+    return network->amx ? SWIN_OK : plan_attention(network, stage, err);
+}
+
+/* V2 with AMX: the projection hands out queries of length logit_scale and keys of length 1. A head is a panel. */
+static swin_status normalise_heads(const sw_stage *stage, sw_block *block, swin_error *err)
+{
+    sw_linear *qkv = &block->qkv;
+    qkv->normalise = sw_alloc(2 * (size_t)stage->heads, sizeof *qkv->normalise);
+    if (qkv->normalise == NULL)
+        return sw_fail_memory(err, 2 * (size_t)stage->heads * sizeof *qkv->normalise, "scales of heads");
+    for (int32_t h = 0; h < stage->heads; h++) {
+        qkv->normalise[h] = block->logit_scale[h];
+        qkv->normalise[stage->heads + h] = 1.0f;
+    }
+    qkv->normalised = 2 * stage->head_parts;
+    return SWIN_OK;
 }
 
 static swin_status read_stage_vectors(sw_network *network, int32_t s, swin_error *err)
@@ -306,8 +348,11 @@ static swin_status read_stage_vectors(sw_network *network, int32_t s, swin_error
         SW_TRY(read_norm(model, SW_NORM2_WEIGHT, s, b, &block->norm2, err));
         if (sw_config_has_block_norm(&network->config, s, b))
             SW_TRY(read_norm(model, SW_NORM3_WEIGHT, s, b, &block->norm3, err));
-        if (network->config.version == 2)
+        if (network->config.version == 2) {
             SW_TRY(read_vector(model, SW_LOGIT_SCALE, s, b, &block->logit_scale, err));
+            if (network->amx)
+                SW_TRY(normalise_heads(stage, block, err));
+        }
     }
     if (stage->has_merge)
         SW_TRY(read_norm(model, SW_MERGE_NORM_WEIGHT, s, 0, &stage->merge_norm, err));
@@ -435,6 +480,7 @@ swin_status sw_network_create(const sw_model *model, sw_type type, int32_t threa
     n->model = model;
     n->config = *sw_model_config(model);
     n->type = type;
+    n->amx = can_use_amx(&n->config, type);
     pthread_mutex_init(&n->lock, NULL);
     const swin_status status = build(n, threads, err);
     if (status != SWIN_OK) {

@@ -32,7 +32,7 @@ typedef struct sw_block {
 } sw_block;
 
 /* How attention is cut into oneDNN products. */
-typedef struct sw_attention_plan {
+typedef struct sw_attention_plan { /* unused with AMX */
     bool split;             /* q, k, v are copied head by head; else they are viewed where they lie      */
     int32_t windows;        /* windows per product; 1 when split                                         */
     int32_t heads;          /* heads per product                                                         */
@@ -44,7 +44,7 @@ typedef struct sw_attention_plan {
 typedef struct sw_stage {
     int32_t channels, hidden, heads, head_channels, depth;
     int32_t slots;          /* T of the configured window                                               */
-    int32_t head_panels;    /* panels of each of q, k, v and of the context                             */
+    int32_t head_parts;     /* parts of each of q, k, v and of the context: groups of heads, of equal size */
     sw_menu menu;
     sw_attention_plan attention;
     sw_block *blocks;
@@ -59,6 +59,7 @@ typedef struct sw_network {
     const sw_model *model;  /* borrowed: the owner of both keeps it alive */
     swin_config config;
     sw_type type;           /* of activations and weights in products     */
+    bool amx;               /* blocks and merges by our own AMX kernels   */
     sw_dnn *dnn;
     sw_linear patch;        /* [3*P*P] -> [E] */
     sw_menu patch_menu;

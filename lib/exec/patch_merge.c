@@ -36,14 +36,19 @@ static swin_status merge_rows(const step *s, int32_t image, int32_t first, int32
 
     int32_t index[4 * CHUNK_MAX];
     list_sources(index, plan->geometry.map, run->plan->stage[s->stage_number + 1].geometry.map[1], first, rows);
-    const sw_panels in = {worker->rows, run->network->type, 4 * channels, 0};
+    const bool amx = run->network->amx;
+    const size_t padded = (size_t)((rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS);
+    const sw_panels in = {worker->rows, run->network->type, amx ? SW_AMX_WIDTH : 4 * channels, padded * SW_AMX_WIDTH};
     run->kernels->gather_merge(&in, sw_run_map(run, image, s->stage_number), index, rows, channels,
                                pre_norm ? &s->stage->merge_norm : NULL);
     float *next = sw_run_map(run, image, s->stage_number + 1) + (size_t)first * (size_t)(2 * channels);
-    const sw_panels out = {worker->out, SW_F32, merge->out_width,
-                           (size_t)s->stage->merge_menu.rows[menu] * (size_t)merge->out_width};
-    for (int32_t j = 0; j < merge->out_panels; j++)
-        SW_TRY(sw_linear_run(merge, worker->dnn, menu, &in, 0, 1, &out, j));
+    const sw_panels out = {worker->out, SW_F32, amx ? SW_AMX_WIDTH : merge->out_width,
+                           amx ? padded * SW_AMX_WIDTH
+                               : (size_t)s->stage->merge_menu.rows[menu] * (size_t)merge->out_width};
+    for (int32_t j = 0; j < merge->out_parts; j++) {
+        const sw_panels part = sw_linear_part(merge, &out, j);
+        SW_TRY(sw_linear_run(merge, worker->dnn, menu, rows, &in, 0, 1, &part, j));
+    }
     memset(next, 0, (size_t)rows * (size_t)(2 * channels) * sizeof *next);
     run->kernels->residual(next, NULL, &out, pre_norm ? NULL : &s->stage->merge_norm, rows, 2 * channels, NULL, NULL);
     return SWIN_OK;

@@ -195,7 +195,7 @@ static void measure(sw_session *session, double *part)
 
 static double linear_gflop(size_t rows, const sw_linear *linear)
 {
-    return 2e-9 * (double)rows * (double)linear->in_width * linear->in_panels * linear->out_width * linear->out_panels;
+    return 2e-9 * (double)rows * (double)linear->in_width * linear->in_parts * linear->out_width * linear->out_parts;
 }
 
 static void count_operations(sw_session *session, size_t images)

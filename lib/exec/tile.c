@@ -98,8 +98,15 @@ void sw_tile_init(sw_tile *tile, const sw_tile_memory *memory, const sw_network 
     list_tokens(tile, &plan->stage[s].geometry, shifted, stage->slots);
     tile->menu = sw_menu_choose(&stage->menu, tile->rows);
 
+    if (network->amx) {
+        const size_t stride = (size_t)((tile->rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS) * SW_AMX_WIDTH;
+        tile->input = tile->context = (sw_panels){memory->a, SW_BF16, SW_AMX_WIDTH, stride};
+        tile->qkv = tile->hidden = (sw_panels){memory->b, SW_BF16, SW_AMX_WIDTH, stride};
+        tile->out = (sw_panels){memory->out, SW_F32, SW_AMX_WIDTH, stride};
+        return;
+    }
     const size_t rows = (size_t)stage->menu.rows[tile->menu];
-    const int32_t head_width = stage->channels / stage->head_panels;
+    const int32_t head_width = stage->channels / stage->head_parts;
     tile->input = (sw_panels){memory->a, network->type, stage->channels, 0};
     tile->qkv = (sw_panels){memory->b, block->qkv.out_type, head_width, rows * (size_t)head_width};
     tile->context = (sw_panels){memory->a, network->type, head_width, rows * (size_t)head_width};

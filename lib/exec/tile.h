@@ -22,11 +22,12 @@ typedef struct sw_tile {
     const int32_t *numbers; /* [windows] of the map                        */
     int32_t *tokens;        /* [rows]: token of each row                   */
     int32_t *slots;         /* [windows * T]: row of each slot, or -1      */
-    sw_panels input;        /* [rows, C]                                   */
-    sw_panels qkv;          /* 3 * head_panels panels                      */
-    sw_panels context;      /* head_panels panels                          */
-    sw_panels hidden;       /* panels of the hidden layer                  */
-    sw_panels out;          /* float32, panels of proj and fc2             */
+    /* Panels: a part of the layer each for oneDNN's products, 32 columns wide with AMX. */
+    sw_panels input;        /* [rows, C]; one panel for oneDNN             */
+    sw_panels qkv;          /* [rows, 3C]                                  */
+    sw_panels context;      /* [rows, C]                                   */
+    sw_panels hidden;       /* [rows, hidden], or one part of that         */
+    sw_panels out;          /* [rows, C] float32: output of proj and fc2   */
 } sw_tile;
 
 /* Memory for one tile of any stage of a network. */

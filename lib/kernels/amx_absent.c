@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * In place of the AMX kernels where the compiler or the processor family has none. sw_amx_built() says so, and nothing else
+ * here is ever called.
+ */
+#include "amx.h"
+
+bool sw_amx_built(void)
+{
+    return false;
+}
+
+void sw_amx_pack(uint16_t *packed, const float *w, int32_t n, int32_t k)
+{
+    (void)packed, (void)w, (void)n, (void)k;
+}
+
+void sw_amx_linear_run(const sw_amx_linear *linear)
+{
+    (void)linear;
+}
+
+void sw_amx_attention_load(const sw_amx_attention *attention)
+{
+    (void)attention;
+}
+
+void sw_amx_attention_queries(const sw_amx_attention *attention, int32_t first, int32_t rows, const float *bias)
+{
+    (void)attention, (void)first, (void)rows, (void)bias;
+}
+
+void sw_amx_release(void)
+{
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Why not oneDNN for these: its bf16 kernels reach half of what the tiles can do at Swin's sizes, want a bias-only product and
+ * then a pass each for GELU, for splitting heads and for normalising. bench/README.md has the figures.
+ *
+ * 32 rows of A (at most 48 KB for 768 columns: the first-level cache) meet one strip of W after the other; W is packed in the
+ * order in which it is read, so that the second-level cache's prefetcher keeps up. Sums of 32 x 32 stay in four tiles.
+ */
+#include "amx.h"
+#include "amx_tiles.h"
+
+/* A strip's tiles of one step of 32 columns of W: columns 0 to 15, then 16 to 31. */
+#define STEP 1024
+#define TILE 512
+
+const float sw_amx_gelu_pieces[3][32] = {
+    {
+        -7.94153308e-05f, 6.39597129e-05f, 1.42606799e-04f, 2.97093836e-04f, 5.77787166e-04f, 1.04774374e-03f,
+        1.76886403e-03f, 2.77462454e-03f, 4.03246337e-03f, 5.40823860e-03f, 6.65346644e-03f, 7.43618333e-03f,
+        7.42279439e-03f, 6.39308885e-03f, 4.34553128e-03f, 1.54174330e-03f, -1.54174330e-03f, -4.34553128e-03f,
+        -6.39308885e-03f, -7.42279439e-03f, -7.43618333e-03f, -6.65346644e-03f, -5.40823860e-03f, -4.03246337e-03f,
+        -2.77462454e-03f, -1.76886403e-03f, -1.04774374e-03f, -5.77787166e-04f, -2.97093836e-04f, -1.42606799e-04f,
+        -6.39597129e-05f, -2.68232499e-05f,
+    },
+    {
+        1.56941774e-04f, 7.91353060e-05f, 1.99501864e-04f, 4.71440583e-04f, 1.04448104e-03f, 2.16993316e-03f,
+        4.22798315e-03f, 7.72719631e-03f, 1.32484852e-02f, 2.13114960e-02f, 3.21667997e-02f, 4.55602774e-02f,
+        6.05597428e-02f, 7.55495861e-02f, 8.84624368e-02f, 9.72277470e-02f, 1.00311234e-01f, 9.71534994e-02f,
+        8.83357638e-02f, 7.54053316e-02f, 6.04326441e-02f, 4.54737326e-02f, 3.21279732e-02f, 2.13134119e-02f,
+        1.32764454e-02f, 7.76571121e-03f, 4.26542064e-03f, 2.20005537e-03f, 1.06562826e-03f, 4.84715461e-04f,
+        2.07054732e-04f, 8.30631116e-05f,
+    },
+    {
+        0.0f, 8.89231446e-05f, 2.33675823e-04f, 5.79031548e-04f, 1.35345018e-03f, 2.98554585e-03f,
+        6.21826751e-03f, 1.22360522e-02f, 2.27640033e-02f, 4.00734718e-02f, 6.68189559e-02f, 1.05655333e-01f,
+        1.58651383e-01f, 2.26612464e-01f, 3.08512632e-01f, 4.01262466e-01f, 4.99968044e-01f, 5.98679400e-01f,
+        6.91444861e-01f, 7.73366080e-01f, 8.41348207e-01f, 8.94360778e-01f, 9.33206794e-01f, 9.59955048e-01f,
+        9.77262127e-01f, 9.87784885e-01f, 9.93796777e-01f, 9.97024282e-01f, 9.98652434e-01f, 9.99424216e-01f,
+        9.99767982e-01f, 9.99911862e-01f,
+    },
+};
+
+static uint16_t narrow(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (value != value)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+void sw_amx_pack(uint16_t *packed, const float *w, int32_t n, int32_t k)
+{
+    for (int32_t strip = 0; strip < n; strip += 32) {
+        for (int32_t step = 0; step < k; step += 32) {
+            for (int32_t half = 0; half < 32; half += 16) {
+                for (int32_t pair = 0; pair < 32; pair += 2) {
+                    for (int32_t column = 0; column < 16; column++) {
+                        const float *from = w + (size_t)(strip + half + column) * (size_t)k + (size_t)(step + pair);
+                        *packed++ = narrow(from[0]);
+                        *packed++ = narrow(from[1]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* The sums of 32 rows and one strip, in tiles 0 to 3. Two rows of tiles, or one where `high` is false. */
+SW_TILE_INLINE void multiply(const uint16_t *a, size_t a_stride, const uint16_t *b, int32_t steps, bool high)
+{
+    for (int32_t i = 0; i < steps; i++, a += a_stride, b += STEP) {
+        _mm_prefetch((const char *)(b + 4 * STEP), _MM_HINT_T0);
+        _tile_loadd(6, b, 64);
+        _tile_loadd(4, a, 64);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_loadd(7, b + TILE, 64);
+        _tile_dpbf16ps(1, 4, 7);
+        if (high) {
+            _tile_loadd(5, a + TILE, 64);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+        }
+    }
+}
+
+/* bf16 panels: 32 columns of a row are one vector. `sums` is [rows, 32] float32. */
+SW_TILE_INLINE void finish_rows(const sw_amx_linear *l, sw_amx_finish finish, const float *sums, int32_t rows, int32_t strip,
+                                uint16_t *c, const sw_gelu_table *table)
+{
+    const __m512 low_bias = l->bias != NULL ? _mm512_loadu_ps(l->bias + 32 * strip) : _mm512_setzero_ps();
+    const __m512 high_bias = l->bias != NULL ? _mm512_loadu_ps(l->bias + 32 * strip + 16) : _mm512_setzero_ps();
+    for (int32_t r = 0; r < rows; r++, sums += 32, c += 32) {
+        __m512 low = _mm512_add_ps(_mm512_load_ps(sums), low_bias);
+        __m512 high = _mm512_add_ps(_mm512_load_ps(sums + 16), high_bias);
+        if (finish == SW_AMX_GELU) {
+            low = sw_gelu(table, low);
+            high = sw_gelu(table, high);
+        } else if (finish == SW_AMX_NORMALISE) {
+            const float square = _mm512_reduce_add_ps(_mm512_fmadd_ps(low, low, _mm512_mul_ps(high, high)));
+            const __m128 length = _mm_max_ss(_mm_sqrt_ss(_mm_set_ss(square)), _mm_set_ss(1e-12f));
+            const __m512 factor =
+                _mm512_broadcastss_ps(_mm_div_ss(_mm_set_ss(l->scale[strip]), length));
+            low = _mm512_mul_ps(low, factor);
+            high = _mm512_mul_ps(high, factor);
+        }
+        _mm512_storeu_si512(c, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    }
+}
+
+/* Columns 0-15 and 16-31 of 32 rows, from the tiles to [rows, 32]. */
+SW_TILE_INLINE void store_sums(float *sums, bool high)
+{
+    _tile_stored(0, sums, 128);
+    _tile_stored(1, sums + 16, 128);
+    if (high) {
+        _tile_stored(2, sums + 16 * 32, 128);
+        _tile_stored(3, sums + 16 * 32 + 16, 128);
+    }
+}
+
+SW_TILE_INLINE void start_sums(sw_amx_finish finish, const float *c, bool high)
+{
+    if (finish == SW_AMX_ADD) {
+        _tile_loadd(0, c, 128);
+        _tile_loadd(1, c + 16, 128);
+        if (high) {
+            _tile_loadd(2, c + 16 * 32, 128);
+            _tile_loadd(3, c + 16 * 32 + 16, 128);
+        }
+        return;
+    }
+    _tile_zero(0);
+    _tile_zero(1);
+    if (high) {
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+}
+
+SW_TILE_INLINE void add_bias(float *c, int32_t rows, const float *bias)
+{
+    const __m512 low = _mm512_loadu_ps(bias), high = _mm512_loadu_ps(bias + 16);
+    for (int32_t r = 0; r < rows; r++, c += 32) {
+        _mm512_storeu_ps(c, _mm512_add_ps(_mm512_loadu_ps(c), low));
+        _mm512_storeu_ps(c + 16, _mm512_add_ps(_mm512_loadu_ps(c + 16), high));
+    }
+}
+
+/* Rows first .. first + rows - 1, at most 32, of all strips. */
+SW_TILE_INLINE void run_rows(const sw_amx_linear *l, sw_amx_finish finish, int32_t first, int32_t rows, bool high,
+                             const sw_gelu_table *table)
+{
+    float sums[32 * 32] __attribute__((aligned(64)));
+    const bool wide = finish == SW_AMX_STORE || finish == SW_AMX_ADD;
+    const uint16_t *a = l->a + (size_t)first * 32;
+    for (int32_t strip = 0; strip < l->n_count; strip++) {
+        const size_t at = (size_t)strip * l->c_stride + (size_t)first * 32;
+        float *c = wide ? (float *)l->c + at : NULL;
+        start_sums(finish, c, high);
+        multiply(a, l->a_stride, l->b + (size_t)strip * l->b_stride, l->k_count, high);
+        if (wide) {
+            store_sums(c, high);
+            if (l->bias != NULL)
+                add_bias(c, rows, l->bias + 32 * strip);
+        } else {
+            store_sums(sums, high);
+            finish_rows(l, finish, sums, rows, strip, (uint16_t *)l->c + at, table);
+        }
+    }
+}
+
+SW_TILE_INLINE void run_all(const sw_amx_linear *l, sw_amx_finish finish)
+{
+    const sw_gelu_table table = sw_gelu_table_load();
+    int32_t first = 0;
+    if (l->rows >= 32) {
+        sw_tiles_configure(16, 16);
+        for (; first + 32 <= l->rows; first += 32)
+            run_rows(l, finish, first, 32, true, &table);
+    }
+    const int32_t left = l->rows - first;
+    if (left > 16) {
+        sw_tiles_configure(16, left - 16);
+        run_rows(l, finish, first, left, true, &table);
+    } else if (left > 0) {
+        sw_tiles_configure(left, left);
+        run_rows(l, finish, first, left, false, &table);
+    }
+}
+
+/* One copy of the code for each way to finish. */
+void sw_amx_linear_run(const sw_amx_linear *l)
+{
+    switch (l->finish) {
+    case SW_AMX_STORE:
+        run_all(l, SW_AMX_STORE);
+        break;
+    case SW_AMX_ADD:
+        run_all(l, SW_AMX_ADD);
+        break;
+    case SW_AMX_NARROW:
+        run_all(l, SW_AMX_NARROW);
+        break;
+    case SW_AMX_GELU:
+        run_all(l, SW_AMX_GELU);
+        break;
+    case SW_AMX_NORMALISE:
+        run_all(l, SW_AMX_NORMALISE);
+        break;
+    }
+}
+
+bool sw_amx_built(void)
+{
+    return true;
+}
+
+void sw_amx_release(void)
+{
+    _tile_release();
+}

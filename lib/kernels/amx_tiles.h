@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * amx_tiles.h - tile configuration, and the vector pieces that the AMX kernels share.
+ */
+#ifndef SW_KERNELS_AMX_TILES_H
+#define SW_KERNELS_AMX_TILES_H
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SW_TILE_INLINE static inline __attribute__((always_inline, unused))
+
+/* The operand of LDTILECFG: Intel's software developer's manual, volume 1, 18.3. */
+typedef struct sw_tile_config {
+    uint8_t palette;
+    uint8_t start_row;
+    uint8_t reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} sw_tile_config;
+
+_Static_assert(sizeof(sw_tile_config) == 64, "the layout is the processor's");
+
+/* Tiles are used in one way everywhere: 0 to 3 sums, 4 and 5 rows of A, 6 and 7 columns of B. Sums 0 and 1 belong to A in 4,
+ * sums 2 and 3 to A in 5. `low` and `high` are the rows in 4 and 5. */
+SW_TILE_INLINE void sw_tiles_configure(int32_t low, int32_t high)
+{
+    sw_tile_config config;
+    memset(&config, 0, sizeof config);
+    config.palette = 1;
+    for (int i = 0; i < 8; i++) {
+        config.row_bytes[i] = 64;
+        config.rows[i] = (uint8_t)(i == 6 || i == 7 ? 16 : i == 2 || i == 3 || i == 5 ? high : low);
+    }
+    _tile_loadconfig(&config);
+}
+
+/* Phi(x), the normal distribution, in 32 quadratic pieces over [-4, 4], times x. Phi is off by at most 3e-5, far below
+ * bf16's resolution; multiplying by x keeps that a relative error near zero. */
+typedef struct sw_gelu_table {
+    __m512 a0, a1, b0, b1, c0, c1;
+} sw_gelu_table;
+
+extern const float sw_amx_gelu_pieces[3][32];
+
+SW_TILE_INLINE sw_gelu_table sw_gelu_table_load(void)
+{
+    return (sw_gelu_table){
+        _mm512_loadu_ps(sw_amx_gelu_pieces[0]), _mm512_loadu_ps(sw_amx_gelu_pieces[0] + 16),
+        _mm512_loadu_ps(sw_amx_gelu_pieces[1]), _mm512_loadu_ps(sw_amx_gelu_pieces[1] + 16),
+        _mm512_loadu_ps(sw_amx_gelu_pieces[2]), _mm512_loadu_ps(sw_amx_gelu_pieces[2] + 16),
+    };
+}
+
+SW_TILE_INLINE __m512 sw_gelu(const sw_gelu_table *t, __m512 x)
+{
+    /* in units of pieces; the bounds are inside the first and last piece. NaN takes the second operand. */
+    const __m512 u = _mm512_fmadd_ps(x, _mm512_set1_ps(4.0f), _mm512_set1_ps(16.0f));
+    const __m512 inside = _mm512_min_ps(_mm512_max_ps(u, _mm512_setzero_ps()), _mm512_set1_ps(31.9999f));
+    const __m512i piece = _mm512_cvttps_epi32(inside);
+    const __m512 a = _mm512_permutex2var_ps(t->a0, piece, t->a1);
+    const __m512 b = _mm512_permutex2var_ps(t->b0, piece, t->b1);
+    const __m512 c = _mm512_permutex2var_ps(t->c0, piece, t->c1);
+    const __m512 f = _mm512_sub_ps(inside, _mm512_cvtepi32_ps(piece));
+    return _mm512_mul_ps(x, _mm512_fmadd_ps(_mm512_fmadd_ps(a, f, b), f, c));
+}
+
+/* e^x for x <= 0 with a relative error of 1e-4, below bf16's resolution. NaN stays. From -87 down it is e^-87, next to
+ * nothing beside a maximum of 1: smaller results would be denormal, and each of them cost a hundred cycles. */
+SW_TILE_INLINE __m512 sw_exp_coarse(__m512 x)
+{
+    const __m512 t = _mm512_mul_ps(_mm512_max_ps(_mm512_set1_ps(-87.0f), x), _mm512_set1_ps(1.44269504f));
+    const __m512 n = _mm512_roundscale_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m512 f = _mm512_sub_ps(t, n);
+    /* 2^f on [-1/2, 1/2], minimax of degree 3 */
+    __m512 p = _mm512_set1_ps(0.0551714494f);
+    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.2426106372f));
+    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.6932609762f));
+    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.9999281030f));
+    return _mm512_scalef_ps(p, n);
+}
+
+#endif
