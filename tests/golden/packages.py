@@ -93,7 +93,8 @@ def detection_build(net, state):
     return ts.load(detection_code.load().SwinTransformer(
         pretrain_img_size=net.position * net.patch, patch_size=net.patch, embed_dim=net.embed, depths=list(net.depths),
         num_heads=list(net.heads), window_size=net.stage_window(0)[0], mlp_ratio=net.mlp_ratio, drop_path_rate=0.0,
-        ape=bool(net.position), out_indices=with_norms(net)), state)
+        ape=bool(net.position), qkv_bias=net.qkv_bias,
+        patch_norm=net.patch_norm, out_indices=with_norms(net)), state)
 
 
 def detection_run(model, image, height, width):
@@ -154,8 +155,8 @@ def transformers_build(net, state, kind, image_size=64):
     name = {"classifier": "ForImageClassification", "backbone": "Backbone", "model": "Model"}[kind]
     cls = getattr(t, ("Swin" if net.version == 1 else "Swinv2") + name)
     return ts.load(cls(config(image_size=image_size, patch_size=net.patch, embed_dim=net.embed, depths=list(net.depths),
-                              num_heads=list(net.heads), window_size=net.stage_window(0)[0], mlp_ratio=net.mlp_ratio,
-                              use_absolute_embeddings=bool(net.position), num_labels=weights.CLASSES,
+                              num_heads=list(net.heads), window_size=net.stage_window(0)[0],
+                              mlp_ratio=float(net.mlp_ratio), use_absolute_embeddings=bool(net.position), num_labels=weights.CLASSES,
                               out_features=[f"stage{s + 1}" for s in range(len(net.depths))], **options)), state)
 
 

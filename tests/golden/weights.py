@@ -25,6 +25,9 @@ class Network:
     mlp_ratio: int = 2
     position: int = 0  # side of the grid of the absolute position embedding
     block_norm: int = 0
+    qkv_bias: bool = True
+    patch_norm: bool = True
+    sharp: bool = False  # V2: heads of the largest scale in shifted blocks too
     seed: int = 1
 
     def channels(self, stage):
@@ -67,7 +70,8 @@ def make(net):
 
     put("patch_embed.proj.weight", (net.embed, 3, net.patch, net.patch), 1 / np.sqrt(3 * net.patch ** 2))
     put("patch_embed.proj.bias", (net.embed,), 0.25)
-    norm("patch_embed.norm", net.embed)
+    if net.patch_norm:
+        norm("patch_embed.norm", net.embed)
     if net.position:
         put("absolute_pos_embed", (1, net.embed, net.position, net.position), 0.5)
     for s, depth in enumerate(net.depths):
@@ -76,15 +80,17 @@ def make(net):
         for b in range(depth):
             block = f"layers.{s}.blocks.{b}"
             norm(f"{block}.norm1", c)
-            linear(f"{block}.attn.qkv", 3 * c, c, 1.5, bias=net.version == 1)
+            linear(f"{block}.attn.qkv", 3 * c, c, 1.5, bias=net.version == 1 and net.qkv_bias)
             if net.version == 1:
                 put(f"{block}.attn.relative_position_bias_table", ((2 * rows - 1) * (2 * columns - 1), heads), 1.0)
             else:
                 put(f"{block}.attn.q_bias", (c,), 0.25)
                 put(f"{block}.attn.v_bias", (c,), 0.25)
                 put(f"{block}.attn.logit_scale", (heads, 1, 1), 0.5, np.log(10))
-                if b == depth - 1:
+                if b == 0 and s == 0:
                     state[f"{block}.attn.logit_scale"][0] = 5  # beyond ln 100, where it is cut
+                if b % 2 == 1 and net.sharp:
+                    state[f"{block}.attn.logit_scale"][:] = 5
                 linear(f"{block}.attn.cpb_mlp.0", 512, 2)
                 linear(f"{block}.attn.cpb_mlp.2", heads, 512, 3.0, bias=False)
             linear(f"{block}.attn.proj", c, c)
