@@ -176,6 +176,8 @@ typedef struct swin_model_params {
     int32_t precision; /* a swin_precision: what to pack at once; other precisions are packed when a session first
                           asks for them                                                                     */
     uint64_t max_header_bytes; /* limit on the file's header; 0: 100 MiB                                     */
+    const char *prefix; /* which Swin Transformer of a file that holds several: what stands before the names of its
+                           tensors, e.g. "teacher.backbone."; NULL: the only one                             */
 } swin_model_params;
 
 /* Sets every field to its default. `struct_size` is sizeof(swin_model_params) of the caller. */
