@@ -151,7 +151,7 @@ static const char *skip_wrappers(const char *name)
     return name;
 }
 
-/* A foreign tensor that would be a piece of the backbone but for DataParallel's and its like's prefixes. */
+/* A foreign or unknown tensor that would be a piece of the backbone but for DataParallel's and its like's prefixes. */
 static swin_status check_duplicate(const sw_recognition *recognition, const char *name, swin_error *err)
 {
     const char *prefix = skip_wrappers(recognition->prefix), *bare = skip_wrappers(name);
@@ -204,7 +204,7 @@ static swin_status place_all(const sw_checkpoint *checkpoint, sw_recognition *re
         recognition->uses[i] = inside ? SWIN_TENSOR_UNKNOWN : SWIN_TENSOR_FOREIGN;
     }
     for (size_t i = 0; i < table->count; i++) {
-        if (recognition->uses[i] == SWIN_TENSOR_FOREIGN)
+        if (recognition->uses[i] >= SWIN_TENSOR_FOREIGN && !recognition->chosen)
             SW_TRY(check_duplicate(recognition, table->tensors[i].name, err));
     }
     return SWIN_OK;

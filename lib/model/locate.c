@@ -85,10 +85,10 @@ static const sw_naming *best_naming(const sw_tensor_table *table, const char *na
     return best;
 }
 
-swin_status sw_locate(const sw_tensor_table *table, sw_location *location, swin_error *err)
+static swin_status find_all(const sw_tensor_table *table, sw_location *found, size_t *count, swin_error *err)
 {
-    sw_location found[MAX_CANDIDATES];
-    size_t count = 0, candidates = 0;
+    size_t candidates = 0;
+    *count = 0;
     for (size_t i = 0; i < table->count; i++) {
         const char *name = table->tensors[i].name;
         const sw_naming *naming;
@@ -99,26 +99,51 @@ swin_status sw_locate(const sw_tensor_table *table, sw_location *location, swin_
         if (!anchor)
             continue;
         if (++candidates > MAX_CANDIDATES)
-            return sw_fail(err, SWIN_ERR_LIMIT, "more than %d patch embeddings in one file, expected one",
-                           MAX_CANDIDATES);
+            return sw_fail(err, SWIN_ERR_LIMIT, "more than %d patch embeddings in one file", MAX_CANDIDATES);
         naming = best_naming(table, name, &length);
         if (naming != NULL)
-            found[count++] = (sw_location){naming, name, length};
+            found[(*count)++] = (sw_location){naming, name, length};
     }
+    return SWIN_OK;
+}
+
+static void list_prefixes(const sw_location *found, size_t count, char *list, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(list + used, size - used, "%s\"%.*s\"", i == 0 ? "" : ", ",
+                                 (int)found[i].prefix_length, found[i].anchor);
+}
+
+static bool has_prefix(const sw_location *location, const char *prefix)
+{
+    const size_t length = strlen(prefix), own = location->prefix_length;
+    return (own == length || (own == length + 1 && length > 0)) && strncmp(location->anchor, prefix, length) == 0;
+}
+
+swin_status sw_locate(const sw_tensor_table *table, const char *prefix, sw_location *location, swin_error *err)
+{
+    sw_location found[MAX_CANDIDATES];
+    size_t count, chosen = 0;
+    char list[300];
+    SW_TRY(find_all(table, found, &count, err));
     if (count == 0)
         return sw_fail_no_naming(table, err);
-    if (count > 1) {
-        char list[320];
-        size_t used = 0;
-        for (size_t i = 0; i < count && used < sizeof list; i++)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s\"%.*s\"", i == 0 ? "" : ", ",
-                                     (int)found[i].prefix_length, found[i].anchor);
-        return sw_fail(err, SWIN_ERR_MISMATCH, "%zu Swin Transformers in one file, expected one; their prefixes: %s",
+    list_prefixes(found, count, list, sizeof list);
+    if (prefix != NULL) {
+        while (chosen < count && !has_prefix(&found[chosen], prefix))
+            chosen++;
+        if (chosen == count)
+            return sw_fail(err, SWIN_ERR_MISMATCH, "no Swin Transformer has the prefix \"%.100s\"; the file has %s",
+                           prefix, list);
+    } else if (count > 1) {
+        return sw_fail(err, SWIN_ERR_MISMATCH,
+                       "%zu Swin Transformers in one file, expected one; give the prefix of one (params.prefix): %s",
                        count, list);
     }
-    if (found[0].naming->refusal != NULL)
+    if (found[chosen].naming->refusal != NULL)
         return sw_fail(err, SWIN_ERR_UNSUPPORTED, "the file holds a model of %s, which libswin does not compute: %s",
-                       found[0].naming->name, found[0].naming->refusal);
-    *location = found[0];
+                       found[chosen].naming->name, found[chosen].naming->refusal);
+    *location = found[chosen];
     return SWIN_OK;
 }

@@ -18,7 +18,8 @@ typedef struct sw_location {
     size_t prefix_length;
 } sw_location;
 
-swin_status sw_locate(const sw_tensor_table *table, sw_location *location, swin_error *err);
+/* `prefix` is the one to take, with or without its last dot; NULL where there is to be one only. */
+swin_status sw_locate(const sw_tensor_table *table, const char *prefix, sw_location *location, swin_error *err);
 
 /* The MISMATCH of a file that fits no naming. */
 swin_status sw_fail_no_naming(const sw_tensor_table *table, swin_error *err);

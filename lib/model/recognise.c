@@ -48,8 +48,9 @@ static swin_status recognise(const char *path, const sw_checkpoint *checkpoint, 
 {
     sw_location location;
     SW_TRY(check_params(params, err));
-    SW_TRY(sw_locate(&checkpoint->table, &location, err));
+    SW_TRY(sw_locate(&checkpoint->table, params->prefix, &location, err));
     recognition->naming = location.naming;
+    recognition->chosen = params->prefix != NULL;
     recognition->prefix = sw_copy_string(location.anchor, location.prefix_length);
     if (recognition->prefix == NULL)
         return sw_fail_memory(err, location.prefix_length, "a prefix");

@@ -19,6 +19,7 @@ typedef struct sw_recognition {
     swin_config config;
     const sw_naming *naming;
     char *prefix;
+    bool chosen;              /* the prefix is the caller's choice among several   */
     uint8_t *uses;            /* a swin_tensor_use for each of the table's tensors */
     const sw_tensor **pieces; /* [blocks of all stages][SW_PIECE_COUNT]            */
     int32_t block_start[SWIN_MAX_STAGES + 1];

@@ -60,26 +60,26 @@ void tensor_file_add_f32(tensor_file *file, const char *name, const float *data,
     tensor_file_add(file, name, "F32", rank, shape, data, bytes);
 }
 
-static struct file_tensor *find(const tensor_file *file, const char *name)
+static struct file_tensor *find_surely(const tensor_file *file, const char *name)
 {
     for (size_t i = 0; i < file->count; i++) {
         if (strcmp(file->tensors[i].name, name) == 0)
             return &file->tensors[i];
     }
+    stop("no such tensor", name);
     return NULL;
 }
 
-static struct file_tensor *find_surely(const tensor_file *file, const char *name)
+const char *tensor_file_name(const tensor_file *file, size_t index)
 {
-    struct file_tensor *tensor = find(file, name);
-    if (tensor == NULL)
-        stop("no such tensor", name);
-    return tensor;
+    return file->tensors[index].name;
 }
 
-bool tensor_file_has(const tensor_file *file, const char *name)
+int tensor_file_shape(const tensor_file *file, const char *name, uint64_t shape[16])
 {
-    return find(file, name) != NULL;
+    const struct file_tensor *tensor = find_surely(file, name);
+    memcpy(shape, tensor->shape, (size_t)tensor->rank * sizeof *shape);
+    return tensor->rank;
 }
 
 void tensor_file_remove(tensor_file *file, const char *name)

@@ -23,7 +23,10 @@ void tensor_file_add(tensor_file *file, const char *name, const char *dtype, int
 /* The same for float32, shape given as arguments: tensor_file_add_f32(&file, "norm.weight", data, 1, 96). */
 void tensor_file_add_f32(tensor_file *file, const char *name, const float *data, int rank, ...);
 
-bool tensor_file_has(const tensor_file *file, const char *name);
+/* The name of a tensor by its number, and its shape; returns the rank. */
+const char *tensor_file_name(const tensor_file *file, size_t index);
+int tensor_file_shape(const tensor_file *file, const char *name, uint64_t shape[16]);
+
 void tensor_file_remove(tensor_file *file, const char *name);
 void tensor_file_rename(tensor_file *file, const char *name, const char *new_name);
 
