@@ -141,6 +141,14 @@ void tensor_file_append(tensor_file *file, const tensor_file *from, const char *
     }
 }
 
+void tensor_file_clear(tensor_file *file)
+{
+    for (size_t i = 0; i < file->count; i++) {
+        free(file->tensors[i].data);
+        file->tensors[i].data = NULL;
+    }
+}
+
 void tensor_file_write(const tensor_file *file, const char *path)
 {
     char *header = NULL;

@@ -39,6 +39,9 @@ void tensor_file_prefix(tensor_file *file, const char *prefix);
 /* Every tensor of `from`, its name behind a prefix. */
 void tensor_file_append(tensor_file *file, const tensor_file *from, const char *prefix);
 
+/* Forgets all values: zeros, which take no room on the disk. */
+void tensor_file_clear(tensor_file *file);
+
 void tensor_file_write(const tensor_file *file, const char *path);
 void tensor_file_free(tensor_file *file);
 
