@@ -167,11 +167,6 @@ static void spline_weights(const double *grid, const double *curvature, int32_t 
 swin_status sw_resample_weights(sw_resample_rule rule, int32_t from, int32_t to, double *weights, swin_error *err)
 {
     memset(weights, 0, (size_t)from * (size_t)to * sizeof *weights);
-    if (from == to) {
-        for (int32_t i = 0; i < to; i++)
-            weights[(size_t)i * from + i] = 1.0;
-        return SWIN_OK;
-    }
     if (from == 1) {
         for (int32_t i = 0; i < to; i++)
             weights[i] = 1.0;
