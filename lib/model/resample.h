@@ -25,7 +25,8 @@ typedef enum sw_resample_rule {
 /* weights[to][from]: entry i of the new side is the sum over j of weights[i][j] * old[j]. Sides are odd. */
 swin_status sw_resample_weights(sw_resample_rule rule, int32_t from, int32_t to, double *weights, swin_error *err);
 
-/* dst[channel][to_rows][to_columns] from src[from_rows][from_columns][channels]; where both sides agree they are copied. */
+/* dst[channel][to_rows][to_columns] from src[from_rows][from_columns][channels]; where both sides agree they are
+ * copied. */
 swin_status sw_resample_table(sw_resample_rule rule, const float *src, int32_t channels, int32_t from_rows,
                               int32_t from_columns, int32_t to_rows, int32_t to_columns, float *dst, swin_error *err);
 

@@ -225,8 +225,8 @@ static void every_published_key_list_opens(void **state)
     assert_true(models >= 250);
 }
 
-/* The small networks of ../golden: one set of weights, saved by the packages themselves. Every file that shares the first one's
- * tensors must give them back bit for bit, level norms aside. */
+/* The small networks of ../golden: one set of weights, saved by the packages themselves. Every file that shares the
+ * first one's tensors must give them back bit for bit, level norms aside. */
 static void the_packages_own_files_hold_the_same_weights(void **state)
 {
     (void)state;

@@ -42,8 +42,8 @@ static float *read_tensor(const sw_checkpoint *checkpoint, const char *name)
     return values;
 }
 
-/* Compares every table of a rule. Both sides compute in double and are rounded to float32 here, which may differ by one unit in
- * the last place of values below 4; `extra` is what the published code loses besides. */
+/* Compares every table of a rule. Both sides compute in double and are rounded to float32 here, which may differ by one
+ * unit in the last place of values below 4; `extra` is what the published code loses besides. */
 static size_t check_rule(const char *file, const char *name, sw_resample_rule rule, double extra)
 {
     sw_checkpoint checkpoint = open_published(file);
@@ -81,16 +81,16 @@ static void bicubic_tables_are_torchs(void **state)
     assert_int_equal(check_rule("torch", "bicubic", SW_RESAMPLE_BICUBIC, 0.0), 9);
 }
 
-/* The geometric grids reach 13 steps; a spline through values of size 1 moves by less than 4 per step, so positions that agree to
- * 1e-12 change nothing. */
+/* The geometric grids reach 13 steps; a spline through values of size 1 moves by less than 4 per step, so positions
+ * that agree to 1e-12 change nothing. */
 static void spline_tables_are_scipys(void **state)
 {
     (void)state;
     assert_int_equal(check_rule("scipy", "spline", SW_RESAMPLE_SPLINE, 0.0), 7);
 }
 
-/* timm computes in float32: positions up to 13 are off by 2^-21, between entries that differ by up to 2.6 and lie at least 1
- * apart; then weights and sums of products below 4 are rounded, some six times, by 2^-22 each. */
+/* timm computes in float32: positions up to 13 are off by 2^-21, between entries that differ by up to 2.6 and lie at
+ * least 1 apart; then weights and sums of products below 4 are rounded, some six times, by 2^-22 each. */
 static void linear_tables_are_timms(void **state)
 {
     (void)state;
@@ -106,8 +106,9 @@ static void continuous_biases_are_timms(void **state)
     float *bias1 = read_tensor(&checkpoint, "continuous.bias1");
     float *weight2 = read_tensor(&checkpoint, "continuous.weight2");
 
-    /* timm's coordinates, of size 1.21 at most, are float32 numbers; how far that reaches follows from the network: the ReLU
-     * passes on no more than it gets, the sigmoid's slope is at most 1/4. Sixteen at most are rounded to float32. */
+    /* timm's coordinates, of size 1.21 at most, are float32 numbers; how far that reaches follows from the network: the
+     * ReLU passes on no more than it gets, the sigmoid's slope is at most 1/4. Sixteen at most are rounded to float32.
+     * */
     double reach = 0.0;
     for (int head = 0; head < 3; head++) {
         double sum = 0.0;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tensor_file.h"
 
+#include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct file_tensor {
@@ -218,6 +220,12 @@ const char *make_directory(void)
     if (mkdtemp(directory) == NULL)
         stop("cannot make a directory", directory);
     return directory;
+}
+
+void make_subdirectory(const char *name)
+{
+    if (mkdir(in_directory(name), 0777) != 0 && errno != EEXIST)
+        stop("cannot make a directory", name);
 }
 
 static int remove_entry(const char *path, const struct stat *info, int flag, struct FTW *walk)

@@ -53,6 +53,7 @@ void write_bytes(const char *path, const void *bytes, size_t count);
 
 /* A new empty directory below the working directory's build tree, removed again with all that is in it. */
 const char *make_directory(void);
+void make_subdirectory(const char *name);
 void remove_directory(void);
 
 /* The path of a name in that directory; valid until the fourth call after. */

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Where windows come from: the caller, the tensors, config.json, the published file name, in this order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "memory_counted.h"
+#include "naming_writer.h"
+
+#define SEED 3
+
+/* A model of published sizes without its values: only shapes matter here. */
+static void write_preset(naming naming, const char *preset, const char *path)
+{
+    swin_config config;
+    tensor_file file = {0};
+    assert_int_equal(sw_config_preset(&config, preset, NULL), SWIN_OK);
+    naming_write(naming, &config, SEED, "", &file);
+    tensor_file_clear(&file);
+    tensor_file_write(&file, path);
+    tensor_file_free(&file);
+}
+
+static void assert_windows(const sw_model *model, const int32_t window[4], const int32_t pretrained[4],
+                           const char *reason)
+{
+    const swin_config *config = sw_model_config(model);
+    swin_model_info info;
+    sw_model_info(model, &info);
+    for (int stage = 0; stage < 4; stage++) {
+        for (int axis = 0; axis < 2; axis++) {
+            assert_int_equal(config->window[stage][axis], window[stage]);
+            assert_int_equal(config->pretrained_window[stage][axis], pretrained[stage]);
+        }
+    }
+    if (strstr(info.window_reason, reason) == NULL)
+        fail_msg("\"%s\", expected \"%s\"", info.window_reason, reason);
+}
+
+static const int32_t w8[4] = {8, 8, 8, 8}, w16[4] = {16, 16, 16, 8}, w24[4] = {24, 24, 24, 12};
+static const int32_t w12[4] = {12, 12, 12, 6}, none[4] = {0, 0, 0, 0};
+
+static void write_text(const char *name, const char *text)
+{
+    write_bytes(in_directory(name), text, strlen(text));
+}
+
+static void names_tell_v2s_windows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const int32_t *window; /* NULL: the name says nothing that can be believed */
+        const int32_t *pretrained;
+    } cases[] = {
+        {"swinv2_tiny_patch4_window8_256.safetensors", w8, none},
+        {"swinv2_tiny_patch4_window16_256.safetensors", w16, none},
+        {"swinv2_tiny_patch4_window8_256", w8, none},
+        {"swinv2_tiny_window8_256.ms_in1k.safetensors", w8, none},
+        {"swinv2-tiny-patch4-window16-256.safetensors", w16, none},
+        {"swinv2-tiny-w16_3rdparty_in1k-256px_20220803-9651cdd7.safetensors", w16, none},
+        {"swinv2_window12to16_192to256_22kto1k_ft.safetensors", w16, w12},
+        {"swinv2_tiny_window12to24_192to384.ms_in22k_ft_in1k.safetensors", w24, w12},
+        {"swinv2_tiny_patch4_window12_192_22k.safetensors", w12, none},
+        /* In directories: the name of the directory where the file's own is a general one. */
+        {"swinv2-tiny-patch4-window8-256/model.safetensors", w8, none},
+        {"swinv2-tiny-patch4-window8-256/pytorch_model.safetensors", w8, none},
+        {"swinv2-tiny-patch4-window8-256/weights.safetensors", NULL, NULL},
+        /* Another size, another version, no image size, no window, nothing. */
+        {"swinv2_base_patch4_window8_256.safetensors", NULL, NULL},
+        {"swin_tiny_patch4_window8_256.safetensors", NULL, NULL},
+        {"swinv2_cr_tiny_ns_224.safetensors", NULL, NULL},
+        {"swinv2_tiny_window8.safetensors", NULL, NULL},
+        {"swinv2_tiny_256.safetensors", NULL, NULL},
+        {"swinv2_tiny_window_256.safetensors", NULL, NULL},
+        {"swinv2_tiny_window8x8_256.safetensors", NULL, NULL},
+        {"swinv2_tiny_window99999999999_256.safetensors", NULL, NULL},
+        {"my_swinv2_tiny_thing.safetensors", NULL, NULL},
+        {"window8_256.safetensors", NULL, NULL},
+        {"model.safetensors", NULL, NULL},
+    };
+    write_preset(NAMING_TIMM, "swinv2_tiny_patch4_window8_256", in_directory("source"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char directory[256];
+        snprintf(directory, sizeof directory, "%.*s", (int)strcspn(cases[i].path, "/"), cases[i].path);
+        if (strchr(cases[i].path, '/') != NULL)
+            make_subdirectory(directory);
+        assert_int_equal(link(in_directory("source"), in_directory(cases[i].path)), 0);
+        if (cases[i].window == NULL) {
+            must_refuse(in_directory(cases[i].path), NULL, SWIN_ERR_MISMATCH, "params.window, --window");
+            continue;
+        }
+        sw_model *model = must_open(in_directory(cases[i].path), NULL);
+        assert_windows(model, cases[i].window, cases[i].pretrained, "published file name");
+        sw_model_destroy(model);
+    }
+}
+
+static void a_config_json_tells_v2s_windows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const int32_t *window; /* NULL: not believed */
+        const int32_t *pretrained;
+    } cases[] = {
+#define SIZES "\"embed_dim\":96,\"depths\":[2,2,6,2],\"num_heads\":[3,6,12,24],\"patch_size\":4"
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8}", w8, none},
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":16," SIZES "}", w16, none},
+        {"{\"model_type\":\"swinv2\",\"image_size\":[256,256],\"window_size\":[16,16]," SIZES "}", w16, none},
+        {"{\"model_type\":\"swinv2\",\"image_size\":384,\"window_size\":24,\"pretrained_window_sizes\":[12,12,12,6]}",
+         w24, w12},
+        {"{\"model_type\":\"detr\",\"backbone_config\":{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8}}",
+         w8, none},
+        {"{\"architecture\":\"swinv2_tiny_window8_256\",\"pretrained_cfg\":{\"input_size\":[3,256,256]}}", w8, none},
+        {"{\"architecture\":\"swinv2_tiny_window12to16_192to256\"}", w16, w12},
+        /* Contradicted by the tensors, of another model, or nonsense. */
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8,\"embed_dim\":128}", NULL, NULL},
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8,\"depths\":[2,2,18,2]}", NULL, NULL},
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8,\"num_heads\":[3,6,12]}", NULL, NULL},
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8,\"patch_size\":2}", NULL, NULL},
+        {"{\"model_type\":\"swin\",\"image_size\":256,\"window_size\":8}", NULL, NULL},
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":-8}", NULL, NULL},
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":\"8\"}", NULL, NULL},
+        {"{\"model_type\":\"swinv2\",\"image_size\":[256,256,3],\"window_size\":8}", NULL, NULL},
+        {"{\"architecture\":\"swinv2_base_window8_256\"}", NULL, NULL},
+        {"{\"architecture\":7}", NULL, NULL},
+        {"{\"model_type\":\"swinv2\"", NULL, NULL},
+        {"[]", NULL, NULL},
+        {"", NULL, NULL},
+    };
+    write_preset(NAMING_TIMM, "swinv2_tiny_patch4_window8_256", in_directory("model.safetensors"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        write_text("config.json", cases[i].text);
+        if (cases[i].window == NULL) {
+            must_refuse(in_directory("model.safetensors"), NULL, SWIN_ERR_MISMATCH, "params.window, --window");
+            continue;
+        }
+        sw_model *model = must_open(in_directory("model.safetensors"), NULL);
+        assert_windows(model, cases[i].window, cases[i].pretrained, "config.json");
+        sw_model_destroy(model);
+    }
+
+    /* What Hugging Face leaves out is its default: window 7 at 224. */
+    static const int32_t w7[4] = {7, 7, 7, 7};
+    write_text("config.json", "{\"model_type\":\"swinv2\"}");
+    sw_model *model = must_open(in_directory("model.safetensors"), NULL);
+    assert_windows(model, w7, none, "config.json");
+    assert_int_equal(sw_model_config(model)->image_size[0], 224);
+    sw_model_destroy(model);
+}
+
+/* Each source gives way to the one before it. */
+static void sources_have_an_order(void **state)
+{
+    (void)state;
+    static const char name[] = "swinv2_tiny_patch4_window16_256.safetensors";
+    write_preset(NAMING_TIMM, "swinv2_tiny_patch4_window8_256", in_directory(name));
+    sw_model *model = must_open(in_directory(name), NULL);
+    assert_windows(model, w16, none, "windows from the published file name");
+    sw_model_destroy(model);
+
+    write_text("config.json", "{\"model_type\":\"swinv2\",\"image_size\":384,\"window_size\":24,"
+                              "\"pretrained_window_sizes\":[12,12,12,6]}");
+    model = must_open(in_directory(name), NULL);
+    assert_windows(model, w24, w12, "windows from config.json, pre-training windows from config.json");
+    sw_model_destroy(model);
+
+    /* Stored buffers, here of microsoft's naming and a window of 8. */
+    swin_config config;
+    tensor_file file = {0};
+    assert_int_equal(sw_config_preset(&config, "swinv2_tiny_patch4_window8_256", NULL), SWIN_OK);
+    naming_write(NAMING_MICROSOFT, &config, SEED, "", &file);
+    tensor_file_write(&file, in_directory(name));
+    tensor_file_free(&file);
+    model = must_open(in_directory(name), NULL);
+    assert_windows(model, w8, none, "windows from stored buffers, pre-training windows from stored buffers");
+    sw_model_destroy(model);
+
+    swin_model_params params = {.struct_size = sizeof params};
+    for (int stage = 0; stage < 4; stage++)
+        params.window[stage][0] = params.window[stage][1] = w12[stage];
+    model = must_open(in_directory(name), &params);
+    assert_windows(model, w12, none, "windows from the caller, pre-training windows from stored buffers");
+    sw_model_destroy(model);
+    for (int stage = 0; stage < 4; stage++)
+        params.pretrained_window[stage][0] = params.pretrained_window[stage][1] = w8[stage];
+    model = must_open(in_directory(name), &params);
+    assert_windows(model, w12, w8, "windows from the caller, pre-training windows from the caller");
+    sw_model_destroy(model);
+}
+
+/* Coordinates are relative to the pre-training window: it can be read off them. */
+static void stored_coordinates_tell_the_pretrained_window(void **state)
+{
+    (void)state;
+    swin_config config;
+    static const char *const presets[] = {
+        "swinv2_base_patch4_window12to16_192to256", "swinv2_base_patch4_window12to24_192to384",
+        "swinv2_tiny_patch4_window8_256",
+    };
+    for (int i = 0; i < 3; i++) {
+        tensor_file file = {0};
+        swin_model_info info;
+        assert_int_equal(sw_config_preset(&config, presets[i], NULL), SWIN_OK);
+        config.depths[2] = 2; /* smaller, so that no name fits */
+        naming_write(NAMING_MICROSOFT, &config, SEED, "", &file);
+        tensor_file_write(&file, in_directory("a"));
+        tensor_file_free(&file);
+        sw_model *model = must_open(in_directory("a"), NULL);
+        assert_memory_equal(sw_model_config(model)->pretrained_window, config.pretrained_window,
+                            sizeof config.pretrained_window);
+        sw_model_info(model, &info);
+        assert_string_equal(info.name, "");
+        sw_model_destroy(model);
+    }
+}
+
+/* Older files of mmpretrain and torchvision without coordinates: the index alone tells a square window. */
+static void an_index_alone_tells_a_square_window(void **state)
+{
+    (void)state;
+    static const naming namings[] = {NAMING_MICROSOFT, NAMING_TORCHVISION};
+    for (int n = 0; n < 2; n++) {
+        const swin_config config = small_v2();
+        tensor_file file = {0};
+        naming_write(namings[n], &config, SEED, "", &file);
+        for (size_t i = file.count; i-- > 0;) {
+            if (strstr(tensor_file_name(&file, i), "relative_coords_table") != NULL)
+                tensor_file_remove(&file, tensor_file_name(&file, i));
+        }
+        tensor_file_write(&file, in_directory("a"));
+        tensor_file_free(&file);
+        sw_model *model = must_open(in_directory("a"), NULL);
+        assert_memory_equal(sw_model_config(model)->window, config.window, sizeof config.window);
+        sw_model_destroy(model);
+    }
+}
+
+/* A table of 221 = 13 * 17 entries: of 7 x 9 or of 9 x 7, nobody can tell. */
+static void windows_that_are_not_square_must_be_given(void **state)
+{
+    (void)state;
+    swin_config config = small_v1();
+    config.window[2][0] = 7;
+    config.window[2][1] = 9;
+    tensor_file file = {0};
+    naming_write(NAMING_TIMM, &config, SEED, "", &file);
+    tensor_file_write(&file, in_directory("a"));
+    tensor_file_free(&file);
+    must_refuse(in_directory("a"), NULL, SWIN_ERR_MISMATCH, "221 entries");
+    must_refuse(in_directory("a"), NULL, SWIN_ERR_MISMATCH, "window of stage 2 (params.window, --window)");
+
+    swin_model_params params = {.struct_size = sizeof params, .window = {{0, 0}, {0, 0}, {7, 9}}};
+    sw_model *seeded = must_create(&config, SEED), *model = must_open(in_directory("a"), &params);
+    assert_models_equal(seeded, model);
+    assert_memory_equal(sw_model_config(model)->window, config.window, sizeof config.window);
+    sw_model_destroy(model);
+    sw_model_destroy(seeded);
+    /* Of another window that a table of 221 entries cannot be resized to: which one is stored is still not known. */
+    params.window[2][1] = 7;
+    must_refuse(in_directory("a"), &params, SWIN_ERR_MISMATCH, "221 entries");
+
+    /* Coordinates tell both sides. */
+    config = small_v2();
+    config.window[2][0] = 7;
+    config.window[2][1] = 9;
+    naming_write(NAMING_MICROSOFT, &config, SEED, "", &file);
+    tensor_file_write(&file, in_directory("a"));
+    tensor_file_free(&file);
+    model = must_open(in_directory("a"), NULL);
+    assert_memory_equal(sw_model_config(model)->window, config.window, sizeof config.window);
+    sw_model_destroy(model);
+}
+
+static void windows_of_stages_that_are_not_there_are_refused(void **state)
+{
+    (void)state;
+    swin_config config = small_v1();
+    config.stages = 3;
+    config.depths[3] = config.heads[3] = config.window[3][0] = config.window[3][1] = 0;
+    tensor_file file = {0};
+    naming_write(NAMING_TIMM, &config, SEED, "", &file);
+    tensor_file_write(&file, in_directory("a"));
+    tensor_file_free(&file);
+    const swin_model_params params = {.struct_size = sizeof params, .window = {{4, 4}, {4, 4}, {4, 4}, {4, 4}}};
+    must_refuse(in_directory("a"), &params, SWIN_ERR_ARGUMENT, "stage 3");
+}
+
+static void image_sizes_come_from_the_same_places(void **state)
+{
+    (void)state;
+    static const char name[] = "swin_tiny_patch4_window7_224.safetensors";
+    write_preset(NAMING_TIMM, "swin_tiny_patch4_window7_224", in_directory(name));
+    sw_model *model = must_open(in_directory(name), NULL);
+    assert_int_equal(sw_model_config(model)->image_size[0], 224);
+    sw_model_destroy(model);
+    write_text("config.json", "{\"architecture\":\"swin_tiny_patch4_window7_224\","
+                              "\"pretrained_cfg\":{\"input_size\":[3,256,320]}}");
+    model = must_open(in_directory(name), NULL);
+    assert_int_equal(sw_model_config(model)->image_size[0], 256);
+    assert_int_equal(sw_model_config(model)->image_size[1], 320);
+    sw_model_destroy(model);
+    const swin_model_params params = {.struct_size = sizeof params, .image_size = {64, 96}};
+    model = must_open(in_directory(name), &params);
+    assert_int_equal(sw_model_config(model)->image_size[0], 64);
+    assert_int_equal(sw_model_config(model)->image_size[1], 96);
+    sw_model_destroy(model);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    make_directory();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    remove_directory();
+    return memory_live_blocks() == 0 ? 0 : -1;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(names_tell_v2s_windows),
+        TEST(a_config_json_tells_v2s_windows),
+        TEST(sources_have_an_order),
+        TEST(stored_coordinates_tell_the_pretrained_window),
+        TEST(an_index_alone_tells_a_square_window),
+        TEST(windows_that_are_not_square_must_be_given),
+        TEST(windows_of_stages_that_are_not_there_are_refused),
+        TEST(image_sizes_come_from_the_same_places),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
