@@ -116,8 +116,7 @@ static void a_config_json_tells_v2s_windows(void **state)
         {"{\"model_type\":\"swinv2\",\"image_size\":[256,256],\"window_size\":[16,16]," SIZES "}", w16, none},
         {"{\"model_type\":\"swinv2\",\"image_size\":384,\"window_size\":24,\"pretrained_window_sizes\":[12,12,12,6]}",
          w24, w12},
-        {"{\"model_type\":\"detr\",\"backbone_config\":{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8}}",
-         w8, none},
+        {"{\"backbone_config\":{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8}}", w8, none},
         {"{\"architecture\":\"swinv2_tiny_window8_256\",\"pretrained_cfg\":{\"input_size\":[3,256,256]}}", w8, none},
         {"{\"architecture\":\"swinv2_tiny_window12to16_192to256\"}", w16, w12},
         /* Contradicted by the tensors, of another model, or nonsense. */
