@@ -45,11 +45,19 @@ json_t *json_value_integers(const int32_t *values, int count)
     return list;
 }
 
+/* As few digits as tell the float from its neighbours: 123.675, not 123.675003. */
+static double shortest(float value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.7g", (double)value);
+    return strtof(text, NULL) == value ? strtod(text, NULL) : (double)value;
+}
+
 json_t *json_value_floats(const float *values, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count && list != NULL; i++)
-        list = appended(list, json_value_number((double)values[i]));
+        list = appended(list, json_value_number(shortest(values[i])));
     return list;
 }
 

@@ -4,11 +4,13 @@
  */
 #include <errno.h>
 #include <png.h>
+#include <signal.h>
 #include <stdio.h>
 
 #include "batch.h"
 #include "info.h"
 #include "interruption.h"
+#include "picture.h"
 #include "summary.h"
 #include "weights.h"
 
@@ -45,10 +47,9 @@ static void give_notes(const struct options *options)
         fputs("swin-dump: --mean and --std are in 0-255 units, these look like 0-1; multiply them by 255\n", stderr);
 }
 
-static int dump(const struct options *options, const swin_model *model)
+static int dump(const struct options *options, const struct inputs *inputs, const swin_model *model)
 {
     struct plan plan = {.options = options, .model = model, .label = weights_label(options)};
-    struct inputs inputs;
     struct failure failure;
     swin_error error;
 
@@ -56,26 +57,53 @@ static int dump(const struct options *options, const swin_model *model)
         failure_set(&failure, "%s", error.message);
         return complain(&failure, EXIT_FAILED);
     }
-    if (!inputs_collect(&inputs, options->inputs, options->input_count, &failure))
-        return complain(&failure, EXIT_FAILED);
-    if (!inputs.single && !options->quiet) {
+    if (!inputs->single && !options->quiet) {
         char preprocessing[SUMMARY_PREPROCESSING];
         printf("model    %s\ninput    %s\n", plan.label, summary_preprocessing(options, preprocessing));
         fflush(stdout);
     }
     colormap_create(&plan.colours);
     interruption_watch();
-    const bool done = batch_run(&plan, &inputs);
+    return batch_run(&plan, inputs) ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* A single image that cannot be read is said before the model is opened, which can take a while. */
+static bool prepare(const struct options *options, struct inputs *inputs, struct failure *failure)
+{
+    return inputs_collect(inputs, options->inputs, options->input_count, failure) &&
+           (!inputs->single || picture_probe_png(inputs->items[0].path, options->max_pixels, failure));
+}
+
+static int run(const struct options *options)
+{
+    struct inputs inputs = {0};
+    struct failure failure;
+    swin_model *model = NULL;
+    int code;
+
+    if (options->task == OPTIONS_DUMP && !prepare(options, &inputs, &failure)) {
+        code = complain(&failure, EXIT_FAILED);
+    } else {
+        give_notes(options);
+        if (!weights_open(options, &model, &failure))
+            code = complain(&failure, EXIT_FAILED);
+        else if (options->task == OPTIONS_DUMP)
+            code = dump(options, &inputs, model);
+        else
+            code = info_print(options, model, stdout, &failure) ? EXIT_DONE : complain(&failure, EXIT_FAILED);
+    }
+    swin_model_destroy(model);
     inputs_destroy(&inputs);
-    return done ? EXIT_DONE : EXIT_FAILED;
+    return code;
 }
 
 int main(int argc, char **argv)
 {
     struct options options;
     struct failure failure;
-    swin_model *model = NULL;
 
+    /* A file that outgrows its limit is a failure to be told, not a death. */
+    signal(SIGXFSZ, SIG_IGN);
     if (!options_parse(&options, argc, argv, &failure))
         return complain(&failure, EXIT_USAGE);
     if (options.task == OPTIONS_HELP) {
@@ -92,14 +120,5 @@ int main(int argc, char **argv)
                     swin_abi_version(), SWIN_ABI_VERSION);
         return complain(&failure, EXIT_FAILED);
     }
-    give_notes(&options);
-    if (!weights_open(&options, &model, &failure))
-        return complain(&failure, EXIT_FAILED);
-    int code = EXIT_DONE;
-    if (options.task == OPTIONS_INFO)
-        code = info_print(&options, model, stdout, &failure) ? EXIT_DONE : complain(&failure, EXIT_FAILED);
-    else
-        code = dump(&options, model);
-    swin_model_destroy(model);
-    return finish(code);
+    return finish(run(&options));
 }

@@ -38,8 +38,7 @@ static bool make_directories(struct output *output, struct failure *failure)
         struct stat status;
         const bool there = result != 0 && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
         if (result != 0 && !there) {
-            failure_set(failure, "%s: cannot be made a directory: %s", path,
-                        failure_of_errno(error == ENOENT ? ENOTDIR : error));
+            failure_set(failure, "%s: cannot be made a directory: %s", path, failure_of_errno(error));
             path[end] = kept;
             return false;
         }

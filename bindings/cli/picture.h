@@ -46,6 +46,9 @@ void picture_paste(struct picture *picture, const struct picture *source, int32_
  * ignored. More than `max_pixels` pixels are refused before anything of that size is allocated. */
 bool picture_read_png(struct picture *picture, const char *path, uint64_t max_pixels, struct failure *failure);
 
+/* Whether picture_read_png() would come as far as the pixels. */
+bool picture_probe_png(const char *path, uint64_t max_pixels, struct failure *failure);
+
 /* Writes a PNG: indexed when it has at most 256 colours, else 24 bit. `path` is for the message. */
 bool picture_write_png(const struct picture *picture, FILE *stream, const char *path, struct failure *failure);
 

@@ -21,6 +21,7 @@ struct reader {
     png_bytep *rows;
     struct picture *picture;
     uint64_t max_pixels;
+    bool header_only;
     struct failure *failure;
 };
 
@@ -81,6 +82,8 @@ static bool decode(struct reader *reader)
     const png_uint_32 height = png_get_image_height(reader->png, reader->info);
     if (!check_size(reader, width, height))
         return false;
+    if (reader->header_only)
+        return true;
 
     png_set_expand(reader->png);
     png_set_strip_16(reader->png);
@@ -146,30 +149,41 @@ static bool check_signature(FILE *stream, const char *path, struct failure *fail
     return true;
 }
 
+static bool read_file(struct reader *reader)
+{
+    bool done = false;
+    reader->stream = fopen(reader->path, "rb");
+    if (reader->stream == NULL)
+        return failure_set(reader->failure, "%s: cannot be opened: %s", reader->path, failure_of_errno(errno));
+    if (!check_signature(reader->stream, reader->path, reader->failure))
+        goto out;
+    reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning);
+    reader->info = reader->png != NULL ? png_create_info_struct(reader->png) : NULL;
+    if (reader->info == NULL) {
+        failure_set(reader->failure, "%s: libpng could not be started (no memory)", reader->path);
+        goto out;
+    }
+    done = decode(reader);
+
+out:
+    png_destroy_read_struct(&reader->png, &reader->info, NULL);
+    free(reader->rows);
+    fclose(reader->stream);
+    return done;
+}
+
 bool picture_read_png(struct picture *picture, const char *path, uint64_t max_pixels, struct failure *failure)
 {
     struct reader reader = {.path = path, .picture = picture, .max_pixels = max_pixels, .failure = failure};
     *picture = (struct picture){0};
-    bool done = false;
+    if (read_file(&reader))
+        return true;
+    picture_destroy(picture);
+    return false;
+}
 
-    reader.stream = fopen(path, "rb");
-    if (reader.stream == NULL)
-        return failure_set(failure, "%s: cannot be opened: %s", path, failure_of_errno(errno));
-    if (!check_signature(reader.stream, path, failure))
-        goto out;
-    reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
-    reader.info = reader.png != NULL ? png_create_info_struct(reader.png) : NULL;
-    if (reader.info == NULL) {
-        failure_set(failure, "%s: libpng could not be started (no memory)", path);
-        goto out;
-    }
-    done = decode(&reader);
-
-out:
-    png_destroy_read_struct(&reader.png, &reader.info, NULL);
-    free(reader.rows);
-    fclose(reader.stream);
-    if (!done)
-        picture_destroy(picture);
-    return done;
+bool picture_probe_png(const char *path, uint64_t max_pixels, struct failure *failure)
+{
+    struct reader reader = {.path = path, .max_pixels = max_pixels, .header_only = true, .failure = failure};
+    return read_file(&reader);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "weights.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -50,12 +51,12 @@ static bool open_file(const struct options *options, swin_model **model, struct 
     params.precision = options->precision;
     if (swin_model_open(options->weights, &params, model, &error) == SWIN_OK)
         return true;
-    if (stat(options->weights, &status) == 0) {
-        if (S_ISDIR(status.st_mode))
-            return explain_directory(options->weights, failure);
-        if (is_pickled(options->weights))
-            return explain_pickle(options->weights, failure);
-    }
+    if (stat(options->weights, &status) != 0)
+        return failure_set(failure, "%s: cannot be opened: %s", options->weights, failure_of_errno(errno));
+    if (S_ISDIR(status.st_mode))
+        return explain_directory(options->weights, failure);
+    if (is_pickled(options->weights))
+        return explain_pickle(options->weights, failure);
     const bool named = strstr(error.message, options->weights) != NULL;
     return failure_set(failure, "%s%s%s", named ? "" : options->weights, named ? "" : ": ", error.message);
 }
