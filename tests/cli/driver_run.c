@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Directories, comparing, timing, describing, and being stopped: the program as its user meets it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "npy.h"
+#include "place.h"
+#include "program.h"
+#include "specimen.h"
+
+static void a_directory(void **state)
+{
+    struct program program;
+    (void)state;
+    specimen_write_set();
+    program = program_run(NULL, "@ %s -o %s --npy --levels 0 --threads 2", place_path("set"), place_path("batch"));
+    assert_int_equal(program.code, 1);
+    assert_non_null(strstr(program.err, "set/c.png: "));
+    assert_non_null(strstr(program.err, "1 of 4 images failed: "));
+    assert_non_null(strstr(program.out, "/4] "));
+    assert_null(strchr(program.err, '\r'));
+    /* The bad image, and the list. */
+    assert_int_equal(program.err_lines, 2);
+    program_free(&program);
+    assert_int_equal(place_count(place_path("batch")), 3);
+    assert_int_equal(place_count(place_path("batch/a")), 1);
+    assert_int_equal(place_count(place_path("batch/b")), 1);
+
+    /* As each alone. */
+    program_assert(program_run(NULL, "-q @ %s -o %s --npy --levels 0", place_path("set/b.png"), place_path("alone")), 0,
+                   "", "");
+    specimen_assert_same_maps("alone/c2.npy", "batch/b/c2.npy");
+
+    /* Two of one name. */
+    program_assert(program_run(NULL, "@ %s %s -o %s --json --levels 0", place_path("set/a.png"),
+                               place_path("set/../set/a.png"), place_path("twins")),
+                   0, "2 images done", NULL);
+    assert_int_equal(place_count(place_path("twins/a")), 1);
+    assert_int_equal(place_count(place_path("twins/a-2")), 1);
+    mkdir(place_path("void"), 0777);
+    program_assert_failure(program_run(NULL, "-q @ %s -o %s", place_path("void"), place_path("v")), 1,
+                           "there is no .png file");
+}
+
+static void progress_on_a_terminal(void **state)
+{
+    const struct circumstances terminal = {.terminal = true};
+    struct program program;
+    (void)state;
+    specimen_write_set();
+    program = program_run(&terminal, "@ %s -o %s --json --levels 0", place_path("set"), place_path("bar"));
+    assert_int_equal(program.code, 1);
+    assert_non_null(strstr(program.err, "\r["));
+    assert_non_null(strstr(program.err, "] 4/4  "));
+    assert_non_null(strstr(program.err, " images/s  "));
+    assert_non_null(strstr(program.err, " left  "));
+    assert_non_null(strstr(program.err, "set/c.png: "));
+    assert_null(strstr(program.out, "/4] "));
+    program_free(&program);
+}
+
+static void write_scaled(const char *from, const char *to, float factor)
+{
+    struct npy_array map = specimen_map(from);
+    struct failure failure;
+    float *values = malloc(map.count * sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < map.count; i++)
+        values[i] = (float)map.values[i] * factor;
+    FILE *stream = fopen(place_path(to), "wb");
+    assert_non_null(stream);
+    assert_true(npy_write(stream, to, &map.shape, values, &failure));
+    assert_int_equal(fclose(stream), 0);
+    free(values);
+    npy_destroy(&map);
+}
+
+static void verifying(void **state)
+{
+    const char *image = "set/a.png";
+    (void)state;
+    specimen_write_set();
+    program_assert(program_run(NULL, "-q @ %s -o %s --npy --precision f32", place_path(image), place_path("ref")), 0,
+                   "", "");
+    program_assert(program_run(NULL, "@ %s --verify %s --precision f32", place_path(image), place_path("ref")), 0,
+                   "c4 ", NULL);
+    write_scaled("ref/c4.npy", "ref/c4.npy", 1.001f);
+    program_assert_failure(
+        program_run(NULL, "-q @ %s --verify %s --precision f32", place_path(image), place_path("ref")), 1,
+        "a.png: c4 beyond the f32 tolerance");
+    program_assert(
+        program_run(NULL, "-q @ %s --verify %s --precision f32 --levels 0,1", place_path(image), place_path("ref")), 0,
+        "", "");
+    /* What bf16 allows is more. */
+    program_assert(program_run(NULL, "@ %s --verify %s --precision bf16", place_path(image), place_path("ref")), 0,
+                   "bf16 tolerance", NULL);
+    program_assert_failure(program_run(NULL, "-q @ %s --verify %s --size 60x60", place_path(image), place_path("ref")),
+                           1, "has shape");
+    program_assert_failure(program_run(NULL, "-q @ %s --verify %s --layout nhwc", place_path(image), place_path("ref")),
+                           1, "has shape");
+    unlink(place_path("ref/c3.npy"));
+    program_assert_failure(program_run(NULL, "-q @ %s --verify %s", place_path(image), place_path("ref")), 1,
+                           "c3.npy: cannot be opened");
+
+    program_assert(
+        program_run(NULL, "-q @ %s -o %s --npy --levels 1 --precision f32", place_path("set"), place_path("refs")), 1,
+        "", NULL);
+    program_assert(program_run(NULL, "@ %s %s --verify %s --levels 1 --precision f32 -o %s --json",
+                               place_path("set/a.png"), place_path("set/b.png"), place_path("refs"),
+                               place_path("checked")),
+                   0, "2 images done", NULL);
+    json_t *summary = specimen_summary("checked/b/summary.json");
+    assert_true(json_is_true(json_object_get(json_array_get(json_object_get(summary, "verify"), 0), "within")));
+    json_decref(summary);
+}
+
+static void timing(void **state)
+{
+    struct program program;
+    (void)state;
+    specimen_write_set();
+    program =
+        program_run(NULL, "@ %s --bench 3 --levels 0,1 -o %s --json", place_path("set/a.png"), place_path("timed"));
+    assert_int_equal(program.code, 0);
+    assert_non_null(strstr(program.out, "stage 1 (c3)"));
+    assert_null(strstr(program.out, "stage 2"));
+    assert_non_null(strstr(program.out, "GFLOP/s"));
+    assert_non_null(strstr(program.out, "peak"));
+    program_free(&program);
+    json_t *summary = specimen_summary("timed/summary.json");
+    json_t *bench = json_object_get(summary, "bench");
+    assert_int_equal(json_integer_value(json_object_get(bench, "runs")), 3);
+    assert_int_equal(json_array_size(json_object_get(bench, "stages")), 2);
+    assert_true(json_number_value(json_object_get(json_object_get(bench, "total"), "min_ms")) > 0);
+    assert_true(json_integer_value(json_object_get(bench, "peak_bytes")) > 1000000);
+    json_decref(summary);
+}
+
+static void describing(void **state)
+{
+    const struct circumstances full = {.stdout_to = "/dev/full"};
+    json_error_t error;
+    struct program program;
+    (void)state;
+    program_assert(program_run(NULL, "--info --size 800x1333"), 0, "c5     768 x 25 x 42", NULL);
+    program = program_run(NULL, "--info --json -q --window 12 --lineage cls --out-norm on");
+    assert_int_equal(program.code, 0);
+    assert_string_equal(program.err, "");
+    json_t *info = json_loads(program.out, 0, &error);
+    assert_non_null(info);
+    assert_int_equal(json_integer_value(json_object_get(info, "embed_dim")), 96);
+    assert_string_equal(json_string_value(json_object_get(info, "lineage")), "microsoft");
+    assert_int_equal(json_integer_value(json_array_get(json_array_get(json_object_get(info, "window"), 3), 1)), 12);
+    assert_int_equal(json_array_size(json_object_get(info, "out_norm_levels")), 4);
+    assert_true(json_is_array(json_object_get(json_object_get(info, "tensors"), "unknown_names")));
+    json_decref(info);
+    program_free(&program);
+
+    program = program_run(NULL, "--info --json @");
+    assert_int_equal(program.code, 0);
+    info = json_loads(program.out, 0, &error);
+    assert_non_null(info);
+    assert_string_equal(json_string_value(json_object_get(info, "dialect")), "detection");
+    assert_int_equal(json_array_size(json_object_get(json_object_get(info, "tensors"), "ignored_names")), 6);
+    json_decref(info);
+    program_free(&program);
+    program_assert(program_run(NULL, "--info @"), 0, "\n    layers.0.blocks.0.attn.relative_position_index\n", "");
+    program_assert_failure(program_run(&full, "--info -q"), 1, "standard output cannot be written: the disk is full");
+}
+
+/* The first file fits under the limit, a later one does not. */
+static void nothing_half_written(void **state)
+{
+    const struct circumstances limited = {.file_limit = 20000};
+    (void)state;
+    specimen_write_noise("wide.png", 200, 100, 1);
+    program_assert_failure(
+        program_run(&limited, "-q @ %s -o %s --npy --levels 2,0", place_path("wide.png"), place_path("cut/off")), 1,
+        "c2.npy: cannot be written: the file would be too large");
+    assert_int_equal(place_count(place_path("cut")), -1);
+    program_assert_failure(
+        program_run(&limited, "-q @ %s -o %s --png --json", place_path("wide.png"), place_path("cut/off")), 1,
+        ".png: cannot be written: the file would be too large");
+    assert_int_equal(place_count(place_path("cut")), -1);
+    /* What was there before stays as it was. */
+    program_assert(program_run(NULL, "-q @ %s -o %s --npy --levels 0", place_path("wide.png"), place_path("kept")), 0,
+                   "", "");
+    program_assert(program_run(NULL, "-q @ %s -o %s --npy --levels 0", place_path("wide.png"), place_path("same")), 0,
+                   "", "");
+    program_assert_failure(program_run(&limited, "-q @ %s -o %s --npy --levels 0 --mean 0,0,0", place_path("wide.png"),
+                                       place_path("kept")),
+                           1, "cannot be written");
+    assert_int_equal(place_count(place_path("kept")), 1);
+    specimen_assert_same_maps("kept/c2.npy", "same/c2.npy");
+
+    place_write("in-the-way", "x", 1);
+    program_assert_failure(program_run(NULL, "-q @ %s -o %s --json", place_path("wide.png"), place_path("in-the-way")),
+                           1, "in-the-way: cannot be made a directory");
+}
+
+static void interrupted(void **state)
+{
+    struct program program;
+    (void)state;
+    mkdir(place_path("many"), 0777);
+    for (int i = 0; i < 60; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "many/%02d.png", i);
+        specimen_write_noise(name, 160, 160, (uint32_t)i);
+    }
+    const struct circumstances impatient = {.interrupt = place_path("cancelled/00/summary.json")};
+    program = program_run(&impatient, "@ %s -o %s --npy --png --json", place_path("many"), place_path("cancelled"));
+    assert_int_equal(program.code, 1);
+    assert_non_null(strstr(program.err, "interrupted; "));
+    program_free(&program);
+    const int count = place_count(place_path("cancelled"));
+    assert_in_range(count, 1, 59);
+    int whole = 0;
+    for (int i = 0; i < 60; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "cancelled/%02d", i);
+        const int files = place_count(place_path(name));
+        assert_true(files == -1 || files == 11);
+        whole += files == 11;
+    }
+    assert_int_equal(whole, count);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_directory), cmocka_unit_test(progress_on_a_terminal),
+        cmocka_unit_test(verifying),   cmocka_unit_test(timing),
+        cmocka_unit_test(describing),  cmocka_unit_test(nothing_half_written),
+        cmocka_unit_test(interrupted),
+    };
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s SWIN-DUMP CHECKPOINT\n", argv[0]);
+        return 2;
+    }
+    program_set_paths(argv[1], argv[2]);
+    return cmocka_run_group_tests_name("cli-driver-run", tests, place_set_up, place_tear_down);
+}
