@@ -85,16 +85,18 @@ def test_inside_a_zip_archive_and_a_stream(tmp_path, flag):
 
 @pytest.mark.parametrize("name", [
     "os system", "posix system", "nt system", "os popen", "os.path join", "subprocess Popen", "subprocess call",
-    "builtins exec", "__builtin__ eval", "__builtin__ execfile", "builtins compile", "builtins __import__", "builtins open",
-    "builtins getattr", "builtins setattr", "builtins map", "builtins print", "sys exit", "sys modules", "importlib import_module",
-    "runpy run_path", "shutil rmtree", "socket socket", "ctypes CDLL", "pickle loads", "_pickle loads", "marshal loads",
-    "types FunctionType", "types CodeType", "functools reduce", "operator attrgetter", "_operator methodcaller", "timeit timeit",
-    "code InteractiveInterpreter", "pty spawn", "webbrowser open", "threading Thread", "multiprocessing Process",
-    "multiprocessing.util spawnv_passfds", "tempfile mktemp", "io open", "_io open_code", "zipfile ZipFile", "urllib.request urlopen",
-    "http.client HTTPConnection", "asyncio run", "logging.config listen", "pdb run", "cProfile run", "doctest debug_script",
-    "torch load", "torch.hub load", "torch.jit load", "torch.serialization load", "torch._utils _import_dotted_name",
-    "numpy load", "numpy.testing._private.utils runstring", "pip main", "pandas read_pickle", "joblib load", "dill loads",
-    "cloudpickle.cloudpickle _make_function", "yaml load", "__main__ run", "torch.os system", "torch.serialization os.system",
+    "builtins exec", "__builtin__ eval", "__builtin__ execfile", "builtins compile", "builtins __import__",
+    "builtins open", "builtins getattr", "builtins setattr", "builtins map", "builtins print", "sys exit",
+    "sys modules", "importlib import_module", "runpy run_path", "shutil rmtree", "socket socket", "ctypes CDLL",
+    "pickle loads", "_pickle loads", "marshal loads", "types FunctionType", "types CodeType", "functools reduce",
+    "operator attrgetter", "_operator methodcaller", "timeit timeit", "code InteractiveInterpreter", "pty spawn",
+    "webbrowser open", "threading Thread", "multiprocessing Process", "multiprocessing.util spawnv_passfds",
+    "tempfile mktemp", "io open", "_io open_code", "zipfile ZipFile", "urllib.request urlopen",
+    "http.client HTTPConnection", "asyncio run", "logging.config listen", "pdb run", "cProfile run",
+    "doctest debug_script", "torch load", "torch.hub load", "torch.jit load", "torch.serialization load",
+    "torch._utils _import_dotted_name", "numpy load", "numpy.testing._private.utils runstring", "pip main",
+    "pandas read_pickle", "joblib load", "dill loads", "cloudpickle.cloudpickle _make_function", "yaml load",
+    "__main__ run", "torch.os system", "torch.serialization os.system",
 ])
 @pytest.mark.parametrize("how", ["reduce", "stack", "inst", "obj"])
 def test_a_call_of_anything_that_acts_is_refused(tmp_path, name, how):
@@ -109,14 +111,24 @@ def test_a_call_of_anything_that_acts_is_refused(tmp_path, name, how):
 
 @pytest.mark.parametrize("name", ["os system", "builtins exec", "subprocess Popen"])
 def test_a_mention_is_enough_where_no_checkpoint_has_a_use(tmp_path, name):
-    refuse(tmp_path, b"\x80\x02}X\1\0\0\0xc" + "\n".join(name.split()).encode() + b"\ns.", "asks for " + name.replace(" ", "."))
+    refuse(
+    tmp_path,
+    b"\x80\x02}X\1\0\0\0xc" +
+    "\n".join(
+        name.split()).encode() +
+        b"\ns.",
+        "asks for " +
+        name.replace(
+            " ",
+             "."))
 
 
 def test_eval_is_what_paddle_writes_and_nothing_else(tmp_path, flag):
     (tmp_path / "in.pth").write_bytes(pickle.dumps({"w": Call(eval, "data", {"data": np.ones(3, "f4")})}, 4))
     assert checkpoint(tmp_path / "in.pth", tmp_path / "out").tensors == 1
     os.unlink(tmp_path / "out")
-    for args in (["data"], ["os.system('x')", {"data": 1}], ["data", {"data": 1, "__builtins__": {}}], ["data", [1]], []):
+    for args in (["data"], ["os.system('x')", {"data": 1}], [
+                 "data", {"data": 1, "__builtins__": {}}], ["data", [1]], []):
         refuse(tmp_path, pickle.dumps({"w": Call(eval, *args)}, 4), "asks for builtins.eval")
 
 
@@ -131,7 +143,8 @@ def test_getattr_reaches_nothing(tmp_path):
 
 
 def test_nothing_of_ours_can_be_changed(tmp_path):
-    for name in (b"torch\nFloatStorage\n", b"collections\nOrderedDict\n", b"torch._utils\n_rebuild_tensor_v2\n", b"a\nB\n"):
+    for name in (b"torch\nFloatStorage\n", b"collections\nOrderedDict\n",
+                 b"torch._utils\n_rebuild_tensor_v2\n", b"a\nB\n"):
         for state in (b"}X\7\0\0\0handlerNs", b"N}X\7\0\0\0handlerNs\x86"):
             refuse(tmp_path, b"\x80\x02c" + name + state + b"b.", "is no data: refused")
 
@@ -153,7 +166,7 @@ def test_unknown_objects_are_inert(tmp_path):
 def test_nothing_is_imported(tmp_path):
     program = ("import sys, numpy; from libswin.convert import checkpoint; before = set(sys.modules)\n"
                "for name in sys.argv[2:]: checkpoint(name, sys.argv[1])\n"
-               "extra = set(sys.modules) - before - {'encodings.latin_1', 'encodings.raw_unicode_escape', 'encodings.cp437'}\n"
+               "extra = {name for name in set(sys.modules) - before if not name.startswith('encodings.')}\n"
                "assert not extra, extra")
     files = [fixture(name) for name in os.listdir(CHECKPOINTS) if not name.startswith(("make", "__"))]
     done = subprocess.run([sys.executable, "-c", program, tmp_path / "out", *files], capture_output=True, text=True)
@@ -172,7 +185,8 @@ def run_limited(tmp_path, data: bytes) -> str:
                "resource.setrlimit(resource.RLIMIT_CPU, (20, 20))\n"
                "try: print(checkpoint(sys.argv[1], sys.argv[2])[:3])\n"
                "except ConvertError as error: print(error)")
-    done = subprocess.run([sys.executable, "-c", program, tmp_path / "in", tmp_path / "out"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "in",
+                          tmp_path / "out"], capture_output=True, text=True)
     assert done.returncode == 0, (done.returncode, done.stderr)
     return done.stdout
 
@@ -189,7 +203,8 @@ COSTLY = [
     ("a line without end", b"c" + b"x" * 10_000_000, "no end of line"),
     ("a dictionary in itself", b"\x80\x02}q\0X\5\0\0\0modelh\0s.", "holds no tensors"),
     ("a lattice of dictionaries", b"\x80\x02}q\0" + b"".join(
-        b"}(" + b"".join(b"X\2\0\0\0k" + bytes([65 + j]) + b"h" + bytes([i]) for j in range(40)) + b"uq" + bytes([i + 1])
+        b"}(" + b"".join(b"X\2\0\0\0k" + bytes([65 + j]) + b"h" + bytes([i])
+            for j in range(40)) + b"uq" + bytes([i + 1])
         for i in range(20)) + b".", "holds no tensors"),
     ("a lattice of modules", b"\x80\x02cx\nModule\n)\x81q\0" + b"".join(
         b"cx\nModule\n)\x81q" + bytes([i + 1]) + b"}X\x08\0\0\0_modules}(" + b"".join(
@@ -213,8 +228,8 @@ def tensor(storage=b"F", numel=6, offset=0, size=b"(I2\nI3\nt", stride=b"(I3\nI1
     """A zip archive with one tensor."""
     kinds = {b"F": b"torch\nFloatStorage", b"Q": b"torch\nQInt8Storage", b"U": b"torch.storage\nUntypedStorage",
              b"X": b"evil\nFloatStorage"}
-    program = (b"(dVw\nctorch._utils\n_rebuild_tensor_v2\n((S'storage'\nc" + kinds[storage] + b"\nS'" + key + b"'\nS'cpu'\nI%d\n"
-               % numel + b"tQI%d\n" % offset + size + stride + b"I00\nNtRs.")
+    program = (b"(dVw\nctorch._utils\n_rebuild_tensor_v2\n((S'storage'\nc" + kinds[storage] + b"\nS'" + key
+               + b"'\nS'cpu'\nI%d\ntQI%d\n" % (numel, offset) + size + stride + b"I00\nNtRs.")
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("x/data.pkl", program)
@@ -269,12 +284,14 @@ def test_wrong_arguments(tmp_path, args, message):
 
 @pytest.mark.parametrize("state", [
     b"N", b")", b"(K\1K\2t", b"(K\1K\3\x85NU\1bNt", b"(K\1NNNNt", b"(K\1K\4\x85cnumpy\ndtype\nU\2f4\x85RI00\nU\4abcdt",
-    b"(K\1U\1a\x85cnumpy\ndtype\nU\2f4\x85RI00\nU\4abcdt", b"(K\1J\xff\xff\xff\xff\x85cnumpy\ndtype\nU\2f4\x85RI00\nU\4abcdt",
+    b"(K\1U\1a\x85cnumpy\ndtype\nU\2f4\x85RI00\nU\4abcdt",
+    b"(K\1J\xff\xff\xff\xff\x85cnumpy\ndtype\nU\2f4\x85RI00\nU\4abcdt",
     b"(K\1K\1\x85cnumpy\ndtype\nU\2f4\x85RI00\nX\4\0\0\0ab\xc4\x80t",
 ])
 def test_wrong_arrays(tmp_path, state):
     """None is a tensor, and none does harm."""
-    refuse(tmp_path, b"\x80\x02}U\1wcnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\0\x85U\1btR" + state + b"bs.",
+    array = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\0\x85U\1btR"
+    refuse(tmp_path, b"\x80\x02}U\1w" + array + state + b"bs.",
            "numpy array|holds no tensors|a tensor has|needs 16 bytes|no bytes|latin-1")
 
 

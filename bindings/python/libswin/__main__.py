@@ -1,59 +1,97 @@
 # SPDX-License-Identifier: MIT
-"""python -m libswin convert ..."""
+"""Converts checkpoints, says what they are, and computes feature maps. swin-dump does the last two without Python, and
+draws pictures of the maps."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
+from typing import Any, Optional
 
+from .commands import complain, convert, dump, info
 from .errors import Error
+from .prototypes import LINEAGES, OUT_NORMS, PRECISIONS
 
 
-def main(argv: list[str] | None = None) -> int:
-    options = _options().parse_args(argv)
+def main(argv: Optional[list[str]] = None) -> int:
+    options = _parser().parse_args(argv)
     try:
         return options.command(options)
     except (Error, OSError) as error:
-        print(f"libswin: {_one_line(error)}", file=sys.stderr)
+        complain(error)
         return 1
+    except KeyboardInterrupt:
+        return 130
 
 
-def _options() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m libswin", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    convert = commands.add_parser(
+    _add_convert(commands.add_parser(
         "convert", help="turn a PyTorch or Paddle checkpoint into safetensors",
-        description="Turns a PyTorch (.pth, .pt, .bin, .pyth, .pkl) or Paddle (.pdparams) checkpoint into safetensors. Needs "
-                    "neither framework and runs nothing that is in the file.")
-    convert.add_argument("source", metavar="IN")
-    convert.add_argument("target", metavar="OUT.safetensors")
-    convert.add_argument("--key", help="where in IN the weights are, e.g. ema_state_dict (default: as IN's framework does)")
-    convert.set_defaults(command=_convert)
+        description="Turns a PyTorch (.pth, .pt, .bin, .pyth, .pkl) or Paddle (.pdparams) checkpoint into safetensors. "
+                    "Needs neither framework, and runs nothing that is in the file."))
+    _add_info(commands.add_parser(
+        "info", help="say what a safetensors checkpoint is",
+        description="Says what a safetensors checkpoint is recognised as, and what becomes of its tensors."))
+    _add_dump(commands.add_parser(
+        "dump", help="write the feature maps of images as .npy files",
+        description="Writes the feature maps c2.npy ... c5.npy and a summary.json of an image into DIR; of several "
+                    "images, into DIR/<image name>/. Images are uint8 or float32 arrays in .npy files, or whatever "
+                    "Pillow reads."))
     return parser
 
 
-def _convert(options: argparse.Namespace) -> int:
-    from . import convert
-
-    done = convert.checkpoint(options.source, options.target, options.key)
-    words = [f"{options.target}: {done.tensors} tensors, {done.nbytes / 1e6:.1f} MB"]
-    if done.key:
-        words.append(f"from {done.key!r}")
-    if done.others:
-        words.append(f"not {', '.join(map(repr, done.others[:4]))}{', ...' if len(done.others) > 4 else ''}")
-    if done.skipped:
-        words.append(f"without {len(done.skipped)} that safetensors cannot hold ({done.skipped[0]!r}"
-                     f"{', ...' if len(done.skipped) > 1 else ''})")
-    print(", ".join(words))
-    return 0
+def _add_convert(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="IN")
+    parser.add_argument("target", metavar="OUT.safetensors")
+    parser.add_argument("--key", help="where in IN the weights are, e.g. ema_state_dict (default: where IN's framework "
+                                      "looks)")
+    parser.set_defaults(command=convert)
 
 
-def _one_line(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return " ".join(str(error).split())
+def _add_info(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("weights", metavar="FILE.safetensors")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    _add_model_options(parser)
+    parser.set_defaults(command=info)
+
+
+def _add_dump(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("images", metavar="IMAGE", nargs="+")
+    parser.add_argument("-w", "--weights", metavar="FILE", required=True, help="safetensors checkpoint")
+    parser.add_argument("-o", "--out", metavar="DIR", default="swin-dump", help="default: ./swin-dump")
+    parser.add_argument("--levels", type=_numbers(int), metavar="0,1,2,3", help="default: all")
+    parser.add_argument("--layout", choices=("nchw", "nhwc"), default="nchw")
+    parser.add_argument("--precision", choices=PRECISIONS, default="auto")
+    parser.add_argument("--threads", type=int, default=0, help="default: one per CPU")
+    parser.add_argument("--mean", type=_numbers(float), metavar="R,G,B", help="in 0-255 units (default: ImageNet's)")
+    parser.add_argument("--std", type=_numbers(float), metavar="R,G,B")
+    parser.add_argument("--bgr", action="store_true", help="channels of the .npy images lie in the order B, G, R")
+    parser.add_argument("--pad-divisor", type=int, metavar="N", help="pad images to a multiple of N")
+    _add_model_options(parser)
+    parser.set_defaults(command=dump)
+
+
+def _add_model_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("instead of what is recognised")
+    group.add_argument("--lineage", choices=LINEAGES, default="auto", help="whose arithmetic")
+    group.add_argument("--window", type=_window, metavar="W[,W...]")
+    group.add_argument("--pretrained-window", type=_window, metavar="W[,W...]")
+    group.add_argument("--prefix", help="which of several networks in the file, by what stands before its names")
+    group.add_argument("--out-norm", choices=OUT_NORMS, default="auto", help="whether levels pass a LayerNorm")
+
+
+def _numbers(kind: type) -> Any:
+    def parse(text: str) -> list[Any]:
+        return [kind(part) for part in text.split(",")]
+    parse.__name__ = f"list of {kind.__name__}"  # argparse's messages say it
+    return parse
+
+
+def _window(text: str) -> Any:
+    sizes = [int(part) for part in text.split(",")]
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 if __name__ == "__main__":

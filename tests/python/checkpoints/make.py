@@ -108,7 +108,8 @@ def make_mmengine() -> None:
     # mmengine's EMAHook swaps the two at save: state_dict holds the averaged weights.
     raw = {f"module.{name}": torch.zeros_like(tensor) for name, tensor in tensors.items()}
     torch.save({
-        "meta": {"epoch": 12, "config": Config({"model": {"type": "MaskRCNN"}}), "dataset_meta": {"CLASSES": ("cat", "dog")}},
+        "meta": {"epoch": 12, "config": Config({"model": {"type": "MaskRCNN"}}),
+                 "dataset_meta": {"CLASSES": ("cat", "dog")}},
         "state_dict": tensors, "ema_state_dict": dict(raw, steps=torch.tensor(9)), "message_hub": hub.state_dict(),
     }, path("mmengine.pth"))
 

@@ -61,6 +61,6 @@ def checkpoint(source: str | os.PathLike[str], target: str | os.PathLike[str], k
 def _check_growth(choice: Choice, size: int) -> int:
     nbytes = sum(tensor.nbytes for tensor in choice.tensors.values())
     if nbytes > _MAX_GROWTH * size + (1 << 20):
-        raise ConvertError(f"{len(choice.tensors)} tensors claim {nbytes} bytes, more than {_MAX_GROWTH} times the file's "
-                           f"{size}")
+        raise ConvertError(f"{len(choice.tensors)} tensors claim {nbytes} bytes, more than {_MAX_GROWTH} times the "
+                           f"file's {size}")
     return nbytes

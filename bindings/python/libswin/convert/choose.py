@@ -5,7 +5,7 @@ The order of preference is that of the frameworks' own loaders:
 
     timm        state_dict_ema or model_ema before state_dict or model: the averaged weights are the ones published
     RT-DETR     ema.module before model, likewise
-    mmengine    state_dict: at save it swaps, so that state_dict holds the averaged weights and ema_state_dict the raw ones
+    mmengine    state_dict: at save it swaps, so that state_dict holds the averaged weights, ema_state_dict the raw ones
     detectron2  model; older tools model_state (.pyth) or blobs (.pkl)
     DINO, EsViT teacher before student
 """
@@ -116,7 +116,8 @@ def _tensor(entry: Any) -> Any:
 def _module_state(module: Opaque, prefix: str, seen: set[int]) -> Iterable[tuple[str, Any]]:
     """A module that was pickled whole, as its state_dict() would list it; its code is not needed for that."""
     state = module.state
-    if not isinstance(state, dict) or id(module) in seen or len(seen) > _MAX_MODULES or prefix.count(".") > _MAX_NESTING:
+    too_many = len(seen) > _MAX_MODULES or prefix.count(".") > _MAX_NESTING
+    if not isinstance(state, dict) or id(module) in seen or too_many:
         return
     seen.add(id(module))
     transient = state.get("_non_persistent_buffers_set")

@@ -33,7 +33,7 @@ _OTHER_FORMATS = (
     (0, b"\x93NUMPY", "is a single numpy array, not a checkpoint"),
     (0, b"GGUF", "is a GGUF file, not a PyTorch or Paddle checkpoint"),
     (0, b"\x1f\x8b", "is compressed by gzip: unpack it first"),
-    (257, b"ustar", "is a tar archive: unpack it first (if PyTorch before 0.2 wrote it, save it again with a newer one)"),
+    (257, b"ustar", "is a tar archive: unpack it first (if PyTorch before 0.2 wrote it, save it with a newer one)"),
 )
 
 
@@ -133,8 +133,8 @@ class _Archive:
         made = Storage(cls.value, count * _item_size(cls), swapped=self._swapped)
         entry = self._entry(f"data/{storage_key}")
         if made.nbytes > entry.size:
-            raise ConvertError(f"entry {entry.name!r} has {entry.size} bytes, {made.nbytes} expected for {count} elements "
-                               f"of {cls.text}")
+            raise ConvertError(f"entry {entry.name!r} has {entry.size} bytes, {made.nbytes} expected for {count} "
+                               f"elements of {cls.text}")
         made.data = entry
         return made
 
@@ -148,8 +148,8 @@ class _Entry:
         self.name = info.filename[:100]
         self.size = info.file_size
         if info.compress_type != zipfile.ZIP_STORED:
-            raise ConvertError(f"entry {self.name!r} is compressed, torch never does: unpack the archive and pack it again "
-                               "with `zip -0`")
+            raise ConvertError(f"entry {self.name!r} is compressed, torch never does: unpack the archive and pack it "
+                               "again with `zip -0`")
         # Only the local header knows how long it is itself.
         header = source.read_at(info.header_offset, 30)
         if header[:4] != b"PK\x03\x04" or info.flag_bits & 1:

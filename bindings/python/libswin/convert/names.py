@@ -9,8 +9,8 @@ the configuration, the optimizer or the log beside the weights does not stand in
 That alone is safe. Two rules then refuse a file, by name, that is plainly not a checkpoint, or one with a passenger:
 
   1. a name out of a module that acts on the machine (os, subprocess, builtins, ...) and is not in the table;
-  2. a call of an unknown name that is spelled neither like a class nor like the helpers that rebuild one: a function would
-     run if torch loaded this file. Making an object of a class is no such call, whatever the class is called.
+  2. a call of an unknown name that is spelled neither like a class nor like the helpers that rebuild one: a function
+     would run if torch loaded this file. Making an object of a class is no such call, whatever the class is called.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any, Callable, Protocol
 
 from ..errors import ConvertError
 from .source import Source
-from .tensors import (Blob, Literal, NUMPY_CODES, Storage, TORCH_DTYPES, TORCH_STORAGES, Tensor, column_major, latin1_bytes,
-                      row_major)
+from .tensors import (NUMPY_CODES, TORCH_DTYPES, TORCH_STORAGES, Blob, Literal, Storage, Tensor, column_major,
+                      latin1_bytes, row_major)
 
 
 class Loader(Protocol):
@@ -226,7 +226,7 @@ def _attribute(loader: Loader, args: tuple) -> Name:
 
 
 def _paddle_data(loader: Loader, args: tuple) -> Any:
-    """paddle.save writes some tensors as eval("data", {"data": array}); nothing else passes, and nothing is evaluated."""
+    """paddle.save writes some tensors as eval("data", {"data": array}). Nothing else passes; nothing is evaluated."""
     if len(args) != 2 or args[0] != "data" or type(args[1]) is not dict or list(args[1]) != ["data"]:
         raise refused("builtins.eval")
     return args[1]["data"]
@@ -302,13 +302,14 @@ _INERT = frozenset("""
 #: Modules of the standard library whose functions act.
 _ACTING = frozenset("""
     os posixpath ntpath builtins sys subprocess shutil pty tty commands popen2 platform socket socketserver ssl
-    select asyncio selectors signal threading _thread multiprocessing concurrent sched atexit runpy importlib imp pkgutil
-    zipimport zipapp code codeop compileall py_compile ast dis inspect types functools operator _operator itertools ctypes
-    _ctypes mmap pickle _pickle marshal shelve dbm copyreg codecs _codecs io _io tempfile glob fileinput linecache
-    tokenize gc weakref faulthandler traceback trace pdb bdb cProfile profile timeit doctest unittest test lib2to3 pydoc
-    site sysconfig venv ensurepip distutils webbrowser antigravity turtle tkinter idlelib curses readline cmd http urllib
-    urllib2 httplib xmlrpc ftplib telnetlib smtplib smtpd poplib imaplib nntplib wsgiref cgi logging resource fcntl pwd
-    spwd grp crypt sqlite3 zipfile tarfile gzip bz2 lzma getpass nturl2path this exceptions
+    select asyncio selectors signal threading _thread multiprocessing concurrent sched atexit runpy importlib imp
+    pkgutil zipimport zipapp code codeop compileall py_compile ast dis inspect types functools operator _operator
+    itertools ctypes _ctypes mmap pickle _pickle marshal shelve dbm copyreg codecs _codecs io _io tempfile glob
+    fileinput linecache tokenize gc weakref faulthandler traceback trace pdb bdb cProfile profile timeit doctest
+    unittest test lib2to3 pydoc site sysconfig venv ensurepip distutils webbrowser antigravity turtle tkinter
+    idlelib curses readline cmd http urllib urllib2 httplib xmlrpc ftplib telnetlib smtplib smtpd poplib imaplib
+    nntplib wsgiref cgi logging resource fcntl pwd spwd grp crypt sqlite3 zipfile tarfile gzip bz2 lzma getpass
+    nturl2path this exceptions
 """.split())
 
 #: How libraries call the functions that remake an object: __pyx_unpickle_X, _reconstruct_x, _rebuild_x, __x_ctor.

@@ -56,7 +56,8 @@ def _header(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes
     for name in sorted(tensors):
         if name == "__metadata__":
             raise ConvertError("a tensor is called '__metadata__', which safetensors keeps for itself")
-        entries[name] = {"dtype": tensors[name].dtype, "shape": list(tensors[name].shape), "data_offsets": offsets[name]}
+        tensor = tensors[name]
+        entries[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": offsets[name]}
     try:
         text = json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     except UnicodeError:

@@ -91,7 +91,8 @@ class Cursor:
         """Steps over `count` bytes and returns where they begin."""
         first = self.position
         if count > self.source.size - first:
-            raise ConvertError(f"truncated: {count} bytes wanted at offset {first}, the data ends at {self.source.size}")
+            raise ConvertError(
+                f"truncated: {count} bytes wanted at offset {first}, the data ends at {self.source.size}")
         self.position = first + count
         self._start, self._buffer = self.position, b""
         return first

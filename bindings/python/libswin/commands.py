@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""The commands of `python -m libswin`. Their JSON has the names that swin-dump uses."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from . import library_version
+from .convert import checkpoint
+from .errors import ArgumentError, Error
+from .model import Model, load
+
+_SHOWN = 24  # names of tensors for people; machines get all
+
+
+def complain(error: BaseException) -> None:
+    """One line on stderr."""
+    if isinstance(error, OSError) and error.filename is not None:
+        text = f"{os.fsdecode(error.filename)}: {error.strerror}"
+    else:
+        text = " ".join(str(error).split())
+    print(f"libswin: {text}", file=sys.stderr)
+
+
+def convert(options: Namespace) -> int:
+    done = checkpoint(options.source, options.target, options.key)
+    words = [f"{options.target}: {done.tensors} tensors, {done.nbytes / 1e6:.1f} MB"]
+    if done.key:
+        words.append(f"from {done.key!r}")
+    if done.others:
+        words.append(f"not {', '.join(map(repr, done.others[:4]))}{', ...' if len(done.others) > 4 else ''}")
+    if done.skipped:
+        words.append(f"without {len(done.skipped)} that safetensors cannot hold ({done.skipped[0]!r}"
+                     f"{', ...' if len(done.skipped) > 1 else ''})")
+    print(", ".join(words))
+    return 0
+
+
+def info(options: Namespace) -> int:
+    model = _load(options)
+    if options.json:
+        print(json.dumps(_description(options.weights, model, names=True), indent=2))
+    else:
+        _print_info(options.weights, model)
+    return 0
+
+
+def dump(options: Namespace) -> int:
+    model = _load(options)
+    several, failed = len(options.images) > 1, []
+    names = _directory_names(options.images)
+    for path, name in zip(options.images, names):
+        try:
+            _dump_one(options, model, path, os.path.join(options.out, name) if several else options.out)
+        except (Error, OSError) as error:
+            complain(type(error)(f"{path}: {error}") if isinstance(error, Error) else error)
+            failed.append(path)
+    if failed and several:
+        complain(Error(f"{len(failed)} of {len(options.images)} images failed: {', '.join(failed)}"))
+    return 1 if failed else 0
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+def _load(options: Namespace) -> Model:
+    return load(options.weights, lineage=options.lineage, window=options.window,
+                pretrained_window=options.pretrained_window, out_norm=options.out_norm, prefix=options.prefix,
+                precision=getattr(options, "precision", "f32"))
+
+
+def _description(label: str, model: Model, names: bool) -> dict[str, Any]:
+    config, known = model.config, model.info
+    tensors: dict[str, Any] = {
+        "used": known.used_count, "ignored": known.ignored_count, "foreign": known.foreign_count,
+        "unknown": known.unknown_count, "nonfinite_values": known.nonfinite_count,
+    }
+    if names:
+        tensors.update({f"{use}_names": model.tensor_names(use) for use in ("ignored", "foreign", "unknown")})
+    return {
+        "weights": label, "name": known.name, "version": config.version, "dialect": known.dialect,
+        "lineage": known.lineage, "lineage_reason": known.lineage_reason, "window_reason": known.window_reason,
+        "prefix": known.prefix, "dtype": known.dtype, "parameters": known.parameter_count,
+        "patch_size": config.patch_size, "embed_dim": config.embed_dim, "depths": config.depths, "heads": config.heads,
+        "window": config.window, "pretrained_window": config.pretrained_window, "mlp_ratio": config.mlp_ratio,
+        "qkv_bias": config.qkv_bias, "patch_norm": config.patch_norm, "out_norm_levels": config.out_norm,
+        "absolute_position": config.absolute_position if any(config.absolute_position) else None,
+        "image_size": config.image_size if any(config.image_size) else None,
+        "block_norm_period": config.block_norm_period, "block_norm_last_stages": config.block_norm_last,
+        "tensors": tensors,
+    }
+
+
+def _print_info(label: str, model: Model) -> None:
+    config, known = model.config, model.info
+    print(label)
+    print(f"  architecture  Swin Transformer V{config.version}{', as ' + known.name if known.name else ''}")
+    print(f"  parameters    {known.parameter_count / 1e6:.2f} million ({known.parameter_count}), {known.dtype}")
+    behind = f', behind "{known.prefix}"' if known.prefix else ""
+    print(f"  naming        {known.dialect}{behind}")
+    print(f"  lineage       {known.lineage}: {known.lineage_reason}")
+    print(f"  windows       {known.window_reason}")
+    print("\n  level  stride  channels  blocks  heads  window  level norm")
+    for shape in model.output_shapes(224, 224):
+        s = shape.level
+        window = "x".join(map(str, config.window[s]))
+        print(f"  {s} c{s + 2}   {shape.stride:6}  {shape.channels:8}  {config.depths[s]:6}  {config.heads[s]:5}  "
+              f"{window:>6}  {'yes' if shape.normed else 'no'}")
+    print(f"\n  tensors       {known.used_count} used, {known.ignored_count} ignored, {known.foreign_count} foreign, "
+          f"{known.unknown_count} unknown")
+    for use, what in (("unknown", "in the backbone, but of no use here"),
+                      ("ignored", "derived buffers and classifiers"), ("foreign", "beside the backbone")):
+        names = model.tensor_names(use)
+        if names:
+            print(f"\n  {use}: {what} ({len(names)})")
+            for name in names[:_SHOWN]:
+                print(f"    {name}")
+            if len(names) > _SHOWN:
+                print(f"    and {len(names) - _SHOWN} more: --json lists them")
+
+
+def _dump_one(options: Namespace, model: Model, path: str, directory: str) -> None:
+    image = _read(path)
+    start = time.perf_counter()
+    maps = model(image, precision=options.precision, threads=options.threads, levels=options.levels,
+                 layout=options.layout, mean=options.mean, std=options.std, bgr=options.bgr, canvas=options.pad_divisor)
+    run_ms = (time.perf_counter() - start) * 1e3
+    os.makedirs(directory, exist_ok=True)
+    chosen = options.levels if options.levels is not None else range(len(model.config.depths))
+    levels = []
+    for level, values in zip(chosen, maps):
+        np.save(os.path.join(directory, f"c{level + 2}.npy"), values)
+        levels.append({
+            "name": f"c{level + 2}", "level": level, "stride": model.config.patch_size << level,
+            "shape": values.shape, "min": float(values.min()), "max": float(values.max()),
+            "mean": float(values.mean(dtype=np.float64)), "std": float(values.std(dtype=np.float64)),
+            "nonfinite": int(values.size - np.isfinite(values).sum()), "files": [f"c{level + 2}.npy"],
+        })
+    engine = model.session_info(options.precision, options.threads)._asdict()
+    summary = {
+        "swin": library_version(), "image": {"path": path, "shape": image.shape, "dtype": str(image.dtype)},
+        "model": _description(options.weights, model, names=False), "layout": options.layout.upper(), "levels": levels,
+        "engine": engine, "timings": {"run_ms": run_ms},
+    }
+    with open(os.path.join(directory, "summary.json"), "w", encoding="utf-8") as out:
+        json.dump(summary, out, indent=2)
+        out.write("\n")
+    print(
+        f"{path}: {'x'.join(map(str, image.shape))} {image.dtype}, {engine['precision']}, {run_ms:.1f} ms, "
+        f"written to {directory}")
+
+
+def _read(path: str) -> np.ndarray:
+    if path.endswith(".npy"):
+        try:
+            return np.load(path, allow_pickle=False)
+        except ValueError as error:
+            raise ArgumentError(f"is no array: {error}") from None
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError:
+        raise ArgumentError("reading it takes Pillow (pip install pillow); .npy arrays, and PNG files with swin-dump, "
+                            "need nothing") from None
+    try:
+        with Image.open(path) as picture:
+            return np.asarray(picture.convert("RGB"))
+    except UnidentifiedImageError:
+        raise ArgumentError("is no image that Pillow knows") from None
+
+
+def _directory_names(paths: list[str]) -> list[str]:
+    """A directory for each image, told apart where two files have the same name."""
+    names: list[str] = []
+    for path in paths:
+        stem = os.path.splitext(os.path.basename(path))[0]
+        name, count = stem, 1
+        while name in names:
+            count += 1
+            name = f"{stem}-{count}"
+        names.append(name)
+    return names

@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: MIT
+"""Models: checkpoints in, images in, feature maps out."""
+
+from __future__ import annotations
+
+import os
+import time
+from ctypes import c_void_p, sizeof
+from functools import lru_cache
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+
+import numpy as np
+
+from .config import Config, Window, _from_struct, index_of, preset, windows
+from .errors import ArgumentError, StateError
+from .images import Image, Images, Pixels, pixels, split
+from .prototypes import (LAYOUTS, LINEAGES, MAX_STAGES, OUT_NORMS, PIXEL_F32_PLANAR, PRECISIONS, TENSOR_USES,
+                         SwinConfig, SwinError, SwinImage, SwinMaps, SwinModelInfo, SwinOutputInfo, SwinSessionInfo,
+                         check, initialised, library)
+from .session import Sessions
+
+#: (rows, columns), or a number of which the image size is rounded up to a multiple.
+Canvas = Union[int, Sequence[int]]
+
+#: What to compute: level, shape and number of floats of one image's map.
+_Plan = list[tuple[int, tuple[int, ...], int]]
+
+_SLICE = 0.1      # seconds: how long a batch may keep Python from hearing Ctrl-C
+_MAX_PLANS = 256  # image sizes of a model to remember
+
+
+class Info(NamedTuple):
+    """What was recognised in a file."""
+
+    name: str             #: nearest published configuration, or ""
+    dialect: str          #: naming: "microsoft", "detection", "mmdetection", "timm", ..., "random"
+    lineage: str          #: whose arithmetic
+    lineage_reason: str
+    window_reason: str
+    prefix: str           #: what stands before every tensor name, e.g. "backbone."
+    dtype: str            #: "F32", "F16", "BF16", "F64", or "mixed"
+    parameter_count: int  #: of the backbone as used
+    used_count: int       #: tensors used
+    ignored_count: int    #: derived buffers and classifier heads
+    foreign_count: int    #: tensors beside the backbone
+    unknown_count: int    #: tensors within the backbone that libswin does not know
+    nonfinite_count: int  #: NaN or infinite weights seen so far
+
+
+class OutputShape(NamedTuple):
+    """One level's map for an image of a given size."""
+
+    level: int
+    stride: int    #: pixels per map cell
+    channels: int
+    height: int
+    width: int
+    normed: bool   #: the level passes a LayerNorm
+
+
+class SessionInfo(NamedTuple):
+    """What computes."""
+
+    precision: str      #: "f32" or "bf16": what "auto" became
+    threads: int
+    kernels: str        #: instruction set of libswin's own kernels
+    backend: str        #: e.g. "oneDNN 2.6.3"
+    matmul: str         #: oneDNN's name for its matrix kernel
+    weight_bytes: int   #: packed weights, shared by all sessions of this precision
+    scratch_bytes: int  #: memory of this session alone
+
+
+class _Handle:
+    """A swin_model; released with the last reference, so that a call in another thread keeps it alive."""
+
+    __slots__ = ("_as_parameter_", "_destroy")
+
+    def __init__(self, pointer: c_void_p) -> None:
+        self._as_parameter_, self._destroy = pointer, library().swin_model_destroy
+
+    def __del__(self) -> None:
+        self._destroy(self._as_parameter_)
+
+
+class Model:
+    """Weights and configuration, immutable; made by `load` and `random`. Any number of threads may call it at once.
+
+    >>> import numpy, libswin
+    >>> model = libswin.random(libswin.Config(embed_dim=32, depths=(2, 2), heads=(1, 2)))
+    >>> maps = model(numpy.zeros((60, 90, 3), numpy.uint8))
+    >>> [m.shape for m in maps]                                  # [N, C, H, W], strides 4 and 8
+    [(1, 32, 15, 23), (1, 64, 8, 12)]
+    """
+
+    def __init__(self, handle: c_void_p, origin: tuple[Callable[..., "Model"], tuple, dict[str, Any]]) -> None:
+        self._handle: Optional[_Handle] = _Handle(handle)
+        self._origin = origin
+        self._sessions = Sessions()
+        self._plans: dict[tuple, _Plan] = {}
+        config, error = SwinConfig(), SwinError()
+        check(library().swin_model_config(handle, config, sizeof(config), error), error)
+        self._config = _from_struct(config)
+
+    def close(self) -> None:
+        """Releases the weights now, or when the calls that are under way in other threads return. Afterwards the model
+        cannot be called."""
+        self._handle = None
+        self._sessions.close()
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple:
+        """Models travel to other processes as the way they were made."""
+        return _make, self._origin
+
+    def __copy__(self) -> "Model":
+        return self
+
+    def __deepcopy__(self, memo: dict) -> "Model":
+        return self
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<libswin.Model, closed>"
+        info = self.info
+        return (f"<libswin.Model {info.name or 'Swin V%d' % self.config.version}, {info.dialect} naming, "
+                f"{info.lineage} lineage, {info.parameter_count / 1e6:.1f} M parameters>")
+
+    @property
+    def config(self) -> Config:
+        """What the model is made of."""
+        return self._config
+
+    @property
+    def info(self) -> Info:
+        """What was recognised in the file, and how much of it is used."""
+        made, error = SwinModelInfo(), SwinError()
+        check(library().swin_model_get_info(self._open(), made, sizeof(made), error), error)
+        return Info(*(value.decode() if isinstance(value, bytes) else value
+                      for value in (getattr(made, name) for name in Info._fields)))
+
+    def tensor_names(self, use: str) -> list[str]:
+        """Names of the file's tensors that were "used", "ignored", "foreign" or "unknown"."""
+        names, number = [], index_of("use", TENSOR_USES, use)
+        while (name := library().swin_model_tensor_name(self._open(), number, len(names))) is not None:
+            names.append(name.decode())
+        return names
+
+    def output_shapes(self, height: int, width: int) -> list[OutputShape]:
+        """The maps that an image of this size gives, one entry per level, before anything is computed.
+
+        >>> import libswin
+        >>> model = libswin.random(libswin.Config(embed_dim=32, depths=(2, 2), heads=(1, 2)))
+        >>> model.output_shapes(800, 1333)[1]
+        OutputShape(level=1, stride=8, channels=64, height=100, width=167, normed=False)
+        """
+        return [OutputShape(i.level, i.stride, i.channels, i.height, i.width, bool(i.normed))
+                for i in self._output_infos(height, width)]
+
+    def session_info(self, precision: str = "auto", threads: int = 0) -> SessionInfo:
+        """What a call with these arguments computes with."""
+        made, error = SwinSessionInfo(), SwinError()
+        key = (index_of("precision", PRECISIONS, precision), threads)
+        session = self._sessions.take(self._open(), key)
+        try:
+            check(library().swin_session_get_info(session.handle, made, sizeof(made), error), error)
+            return SessionInfo(PRECISIONS[made.precision], made.threads, made.kernels.decode(), made.backend.decode(),
+                               made.matmul.decode(), made.weight_bytes, made.scratch_bytes)
+        finally:
+            self._sessions.give(key, session)
+
+    def __call__(self, image: Images, *, precision: str = "auto", threads: int = 0,
+                 levels: Optional[Sequence[int]] = None, layout: str = "nchw", out: Optional[Sequence[Any]] = None,
+                 mean: Optional[Sequence[float]] = None, std: Optional[Sequence[float]] = None, bgr: bool = False,
+                 canvas: Optional[Canvas] = None) -> list:
+        """Feature maps of an image, a batch, or a list of images.
+
+        image       uint8 [H, W, 3] or [N, H, W, 3], normalised inside, with any row stride, also flipped; or float32
+                    [3, H, W] or [N, 3, H, W], normalised already. A numpy array, or anything that shares its
+                    memory like one: a torch CPU tensor, a PIL image. Copied only if its innermost axes are not dense.
+        precision   "auto", "f32" or "bf16"
+        threads     how many work on this call; 0: one per CPU
+        levels      the levels to compute, e.g. (1, 2, 3); default all. Stages after the last one are not computed.
+        layout      "nchw" or "nhwc"
+        out         float32 arrays, dense and of the right shapes, one per level, to write into
+        mean, std   for uint8: subtracted, then divided by, in 0-255 units, in the order R, G, B; default ImageNet's
+        bgr         the channels of uint8 images lie in the order B, G, R, as in OpenCV
+        canvas      zeros are added (after normalisation) below and to the right up to this size; a number means: up to
+                    its next multiple
+
+        Returns a list of float32 arrays [N, C, H, W] (or [N, H, W, C]), one per level. A list of images gives a list of
+        such lists, each what the image alone gives; with a canvas, the list is one batch: the images, of any size, lie
+        in the canvas's top left corners, and a number means the next multiple that holds them all.
+
+        Each image's maps are bit for bit the same alone and in a batch. Other threads run meanwhile. Ctrl-C works
+        between images.
+
+        >>> import numpy, libswin
+        >>> model = libswin.random(libswin.Config(embed_dim=32, depths=(2, 2), heads=(1, 2)))
+        >>> images = [numpy.zeros((60, 90, 3), numpy.uint8), numpy.zeros((50, 64, 3), numpy.uint8)]
+        >>> [m.shape for m in model(images, canvas=32)]
+        [(2, 32, 16, 24), (2, 64, 8, 12)]
+        >>> [[m.shape for m in maps] for maps in model(images, levels=[1])]
+        [[(1, 64, 8, 12)], [(1, 64, 7, 8)]]
+        """
+        listed = isinstance(image, (list, tuple))
+        batch = [pixels(one, bgr) for one in (_listed(image) if listed else split(image))]
+        _check_normalisation(batch, mean, std, bgr)
+        rows, columns = _canvas(batch, canvas)
+        if listed and canvas is None:
+            if out is not None:
+                raise ArgumentError("out is given for a list of images, an array, a batch or a canvas expected")
+            return [self._run([one], one.height, one.width, precision, threads, levels, layout, None, mean, std)
+                    for one in batch]
+        return self._run(batch, rows, columns, precision, threads, levels, layout, out, mean, std)
+
+    def _run(self, batch: list[Pixels], rows: int, columns: int, precision: str, threads: int,
+             levels: Optional[Sequence[int]], layout: str, out: Optional[Sequence[Any]],
+             mean: Optional[Sequence[float]], std: Optional[Sequence[float]]) -> list[np.ndarray]:
+        handle, count = self._open(), len(batch)
+        channels_last = index_of("layout", LAYOUTS, layout)
+        plan = self._plan(rows, columns, levels, channels_last)
+        if out is None:
+            arrays = [np.empty((count, *shape), np.float32) for _, shape, _ in plan]
+        else:
+            arrays = _outputs(out, [(level, (count, *shape)) for level, shape, _ in plan])
+        addresses = [array.__array_interface__["data"][0] for array in arrays]
+        images = (SwinImage * count)(*[_image(one, rows, columns, mean, std) for one in batch])
+        maps, error, run = SwinMaps(sizeof(SwinMaps), channels_last), SwinError(), library().swin_session_run
+
+        key = (index_of("precision", PRECISIONS, precision), threads)
+        session = self._sessions.take(handle, key)
+        try:
+            done, step = 0, 1
+            while done < count:
+                for (level, _, floats), address in zip(plan, addresses):
+                    maps.data[level] = address + 4 * floats * done
+                    maps.capacity[level] = floats * step
+                start = time.perf_counter()
+                check(run(session.handle, images[done], step, maps, error), error)
+                done += step
+                if done < count:
+                    seconds = max(time.perf_counter() - start, 1e-6)
+                    step = min(max(1, int(step * _SLICE / seconds)), count - done)
+        finally:
+            self._sessions.give(key, session)
+        return arrays
+
+    def _plan(self, rows: int, columns: int, levels: Optional[Sequence[int]], channels_last: int) -> _Plan:
+        """What to compute of an image of this size. Detectors meet few sizes over and over: plans are kept."""
+        key = (rows, columns, None if levels is None else tuple(levels), channels_last)
+        plan = self._plans.get(key)
+        if plan is None:
+            infos = self._output_infos(rows, columns)
+            plan = []
+            for level in _levels(levels, len(infos)):
+                i = infos[level]
+                shape = (i.height, i.width, i.channels) if channels_last else (i.channels, i.height, i.width)
+                plan.append((level, shape, i.channels * i.height * i.width))
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans = {}
+            self._plans[key] = plan
+        return plan
+
+    def _output_infos(self, height: int, width: int) -> list[SwinOutputInfo]:
+        infos, error = (SwinOutputInfo * MAX_STAGES)(), SwinError()
+        check(library().swin_model_output_info(self._open(), height, width, infos, error), error)
+        return list(infos[:len(self._config.depths)])
+
+    def _open(self) -> _Handle:
+        handle = self._handle
+        if handle is None:
+            raise StateError("the model is closed")
+        return handle
+
+
+def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str = "auto",
+         window: Optional[Window] = None, pretrained_window: Optional[Window] = None,
+         image_size: Optional[Sequence[int]] = None, out_norm: str = "auto", precision: str = "auto",
+         max_header_bytes: int = 0, prefix: Optional[str] = None) -> Model:
+    """Opens a safetensors checkpoint in any published naming; `python -m libswin convert` makes one of a .pth.
+
+    Everything else is taken from the file unless it is given here:
+
+    version             1 or 2: refuse a file of the other version
+    lineage             whose arithmetic: one of `libswin.LINEAGES`
+    window              a number for all four stages, one per stage, or (rows, columns) per stage; position biases
+                        follow
+    pretrained_window   V2 only, likewise
+    image_size          (height, width) for lineages that clamp windows by it
+    out_norm            "on", "off" or "auto": whether levels pass a LayerNorm
+    precision           what to pack at once; others are packed when they are first asked for
+    prefix              which Swin Transformer of a file that holds several, e.g. "teacher.backbone."
+    """
+    params = initialised("swin_model_params")
+    params.version, params.max_header_bytes = version, max_header_bytes
+    params.lineage = index_of("lineage", LINEAGES, lineage)
+    params.out_norm = index_of("out_norm", OUT_NORMS, out_norm)
+    params.precision = index_of("precision", PRECISIONS, precision)
+    for name, value in (("window", window), ("pretrained_window", pretrained_window)):
+        if value is not None:
+            stages = MAX_STAGES if isinstance(value, int) else len(value)
+            for s, pair in enumerate(windows(name, value, min(stages, MAX_STAGES))):
+                getattr(params, name)[s][:] = pair
+    if image_size is not None:
+        params.image_size[:] = image_size
+    params.prefix = None if prefix is None else prefix.encode()
+    path = os.path.abspath(os.fspath(path))
+    model, error = c_void_p(), SwinError()
+    check(library().swin_model_open(os.fsencode(path), params, model, error), error)
+    return Model(model, (load, (path,), dict(
+        version=version, lineage=lineage, window=window, pretrained_window=pretrained_window, image_size=image_size,
+        out_norm=out_norm, precision=precision, max_header_bytes=max_header_bytes, prefix=prefix)))
+
+
+def random(config: Union[str, Config], seed: int = 0, *, precision: str = "auto") -> Model:
+    """A model with pseudo-random weights, the same for the same configuration and seed on every machine.
+
+    >>> import libswin
+    >>> libswin.random("swin_tiny_patch4_window7_224").info.parameter_count
+    27517818
+    """
+    params = initialised("swin_model_params")
+    params.precision = index_of("precision", PRECISIONS, precision)
+    struct = (preset(config) if isinstance(config, str) else config)._as_struct()
+    model, error = c_void_p(), SwinError()
+    check(library().swin_model_create_random(struct, seed, params, model, error), error)
+    return Model(model, (random, (config, seed), dict(precision=precision)))
+
+
+def _make(how: Callable[..., Model], arguments: tuple, options: dict[str, Any]) -> Model:
+    return how(*arguments, **options)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+def _listed(images: Sequence[Image]) -> list[np.ndarray]:
+    if not images:
+        raise ArgumentError("the list of images is empty")
+    return [_single(i, split(image)) for i, image in enumerate(images)]
+
+
+def _single(index: int, images: list[np.ndarray]) -> np.ndarray:
+    if len(images) != 1:
+        raise ArgumentError(f"entry {index} of the list is a batch of {len(images)}, single images expected")
+    return images[0]
+
+
+def _check_normalisation(batch: list[Pixels], mean: Optional[Sequence[float]], std: Optional[Sequence[float]],
+                         bgr: bool) -> None:
+    for name, value in (("mean", mean), ("std", std)):
+        if value is not None and len(value) != 3:
+            raise ArgumentError(f"{name} has {len(value)} values, 3 expected: red, green, blue")
+    if any(one.format == PIXEL_F32_PLANAR for one in batch) and (mean is not None or std is not None or bgr):
+        raise ArgumentError(
+            "mean, std and bgr are given with a float32 image, which is taken as it is: normalised, RGB")
+
+
+def _canvas(batch: list[Pixels], canvas: Optional[Canvas]) -> tuple[int, int]:
+    """Rows and columns of what is computed."""
+    rows, columns = max(one.height for one in batch), max(one.width for one in batch)
+    if canvas is None:
+        return rows, columns
+    if isinstance(canvas, int):
+        if canvas < 1:
+            raise ArgumentError(f"canvas is {canvas}, a multiple from 1 on, or rows and columns expected")
+        return -(-rows // canvas) * canvas, -(-columns // canvas) * canvas
+    if len(canvas) != 2 or canvas[0] < rows or canvas[1] < columns:
+        raise ArgumentError(f"canvas is {tuple(canvas)}, rows and columns from {(rows, columns)} on expected")
+    return int(canvas[0]), int(canvas[1])
+
+
+def _levels(levels: Optional[Sequence[int]], stages: int) -> list[int]:
+    if levels is None:
+        return list(range(stages))
+    chosen = [int(level) for level in levels]
+    if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= level < stages for level in chosen):
+        raise ArgumentError(f"levels are {chosen}, different ones from 0 to {stages - 1} expected")
+    return chosen
+
+
+def _outputs(out: Sequence[Any], wanted: list[tuple[int, tuple[int, ...]]]) -> list[np.ndarray]:
+    """The caller's arrays, as numpy arrays of the same memory; `wanted` are levels and shapes."""
+    if len(out) != len(wanted):
+        raise ArgumentError(f"out has {len(out)} arrays, one for each of the levels {[level for level, _ in wanted]} "
+                            "expected")
+    arrays = []
+    for value, (level, shape) in zip(out, wanted):
+        array = np.asarray(value)
+        if array is not value and array.ctypes.data != np.asarray(value).ctypes.data:
+            raise ArgumentError(f"out for level {level} is a {type(value).__name__} that does not share its memory")
+        if array.dtype != np.float32 or array.shape != shape:
+            raise ArgumentError(f"out for level {level} is {array.dtype} {list(array.shape)}, float32 {list(shape)} "
+                                "expected")
+        if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
+            raise ArgumentError(f"out for level {level} is not dense, aligned and writeable")
+        arrays.append(array)
+    return arrays
+
+
+@lru_cache(maxsize=None)
+def _image_defaults() -> bytes:
+    return bytes(initialised("swin_image"))
+
+
+def _image(one: Pixels, rows: int, columns: int, mean: Optional[Sequence[float]],
+           std: Optional[Sequence[float]]) -> SwinImage:
+    made = SwinImage.from_buffer_copy(_image_defaults())
+    made.data, made.format, made.height, made.width = one.address, one.format, one.height, one.width
+    made.canvas_height, made.canvas_width = rows, columns
+    made.row_stride, made.plane_stride = one.row_stride, one.plane_stride
+    if mean is not None:
+        made.mean[:] = [float(value) for value in mean]
+    if std is not None:
+        made.std[:] = [float(value) for value in std]
+    return made

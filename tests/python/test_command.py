@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""python -m libswin info and dump; convert has tests of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import libswin
+
+WEIGHTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "v1-detection.safetensors")
+
+
+def run(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "libswin", *map(str, arguments)],
+                          capture_output=True, text=True, **options)
+
+
+def test_info():
+    done = run("info", WEIGHTS)
+    assert (done.returncode, done.stderr) == (0, "")
+    model = libswin.load(WEIGHTS)
+    for part in (WEIGHTS, "Swin Transformer V1", model.info.dialect, "detection: ", "4x4",
+                 f"{model.info.used_count} used, {model.info.ignored_count} ignored, 0 foreign, 0 unknown"):
+        assert part in done.stdout
+    for name in model.tensor_names("ignored"):
+        assert name in done.stdout
+
+
+def test_info_for_machines():
+    said = json.loads(run("info", WEIGHTS, "--json", "--lineage", "microsoft", "--out-norm", "off").stdout)
+    model = libswin.load(WEIGHTS, lineage="microsoft", out_norm="off")
+    assert said["lineage"] == "microsoft" and said["out_norm_levels"] == []
+    assert said["parameters"] > 0 and said["tensors"]["used"] == model.info.used_count
+    assert said["tensors"]["ignored_names"] == model.tensor_names("ignored")
+    assert said["window"] == [list(pair) for pair in model.config.window]
+
+
+def test_dump_of_one_image(tmp_path):
+    image = np.random.default_rng(0).integers(0, 256, (33, 50, 3), np.uint8)
+    np.save(tmp_path / "photo.npy", image)
+    done = run("dump", "-w", WEIGHTS, "photo.npy", "-o", "out", "--levels", "0,2", "--layout", "nhwc",
+               "--pad-divisor", 32, "--precision", "f32", "--mean", "1,2,3", "--std", "4,5,6", "--bgr", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(os.listdir(tmp_path / "out")) == ["c2.npy", "c4.npy", "summary.json"]
+    wanted = libswin.load(WEIGHTS)(image, levels=[0, 2], layout="nhwc", canvas=32, precision="f32", mean=[1, 2, 3],
+                                   std=[4, 5, 6], bgr=True)
+    for name, values in zip(("c2.npy", "c4.npy"), wanted):
+        assert np.array_equal(np.load(tmp_path / "out" / name), values)
+    summary = json.load(open(tmp_path / "out" / "summary.json"))
+    assert [level["shape"] for level in summary["levels"]] == [list(values.shape) for values in wanted]
+    assert summary["engine"]["precision"] == "f32" and summary["layout"] == "NHWC"
+
+
+def test_dump_goes_on_past_a_bad_image(tmp_path):
+    for name, array in (("a.npy", np.zeros((8, 9, 3), np.uint8)), ("b.npy", np.zeros((8, 9), np.uint8)),
+                        ("c.npy", np.zeros((3, 8, 9), np.float32))):
+        np.save(tmp_path / name, array)
+    os.mkdir(tmp_path / "sub")
+    np.save(tmp_path / "sub" / "a.npy", np.zeros((8, 9, 3), np.uint8))
+    (tmp_path / "d.npy").write_text("no array")
+    done = run("dump", "-w", WEIGHTS, "a.npy", "b.npy", "c.npy", "d.npy", "e.npy", "sub/a.npy", cwd=tmp_path)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert len(lines) == 4 and lines[0].startswith("libswin: b.npy: an image is uint8 [8, 9], expected")
+    assert lines[1].startswith(
+        "libswin: d.npy: is no array") and lines[2] == "libswin: e.npy: No such file or directory"
+    assert lines[3] == "libswin: 3 of 6 images failed: b.npy, d.npy, e.npy"
+    assert sorted(os.listdir(tmp_path / "swin-dump")) == ["a", "a-2", "c"]
+
+
+def test_dump_of_a_picture(tmp_path):
+    try:
+        from PIL import Image
+    except ImportError:
+        (tmp_path / "x.png").write_bytes(b"")
+        done = run("dump", "-w", WEIGHTS, "x.png", cwd=tmp_path)
+        assert done.returncode == 1 and "takes Pillow (pip install pillow)" in done.stderr
+        return
+    image = np.random.default_rng(0).integers(0, 256, (33, 50, 3), np.uint8)
+    Image.fromarray(image).save(tmp_path / "x.png")
+    assert run("dump", "-w", WEIGHTS, "x.png", "--precision", "f32", cwd=tmp_path).returncode == 0
+    assert np.array_equal(np.load(tmp_path / "swin-dump" / "c2.npy"), libswin.load(WEIGHTS)(image, precision="f32")[0])
+    (tmp_path / "y.png").write_bytes(b"no picture")
+    assert "libswin: y.png: is no image that Pillow knows" in run("dump", "-w", WEIGHTS, "y.png", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize("arguments, code, message", [
+    ([], 2, "the following arguments are required: COMMAND"),
+    (["info"], 2, "required: FILE.safetensors"),
+    (["info", "/nowhere"], 1, "libswin: cannot open /nowhere: No such file or directory\n"),
+    (["info", WEIGHTS, "--window", "a"], 2, "invalid _window value: 'a'"),
+    (["info", WEIGHTS, "--window", "7,7"], 0, ""),
+    (["dump", "x.npy"], 2, "required: -w/--weights"),
+    (["dump", "-w", WEIGHTS, "--mean", "1,x,3", "x.npy"], 2, "--mean"),
+])
+def test_wrong_usage(arguments, code, message):
+    done = run(*arguments)
+    assert done.returncode == code and message in done.stderr
+
+
+def test_the_library_is_missing():
+    done = run("info", WEIGHTS, env={**os.environ, "LIBSWIN_PATH": "/nowhere"})
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("libswin: libswin.so was not found; tried LIBSWIN_PATH (/nowhere)")
