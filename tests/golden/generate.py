@@ -160,7 +160,8 @@ def timm():
     fixture.expect("v1-timm.expect.safetensors", run(p.timm_run, model, sizes), {**info, "class": "FeatureListNet"}, False)
 
     # Windows clamped per axis to another image, or chosen larger: the tables are resized.
-    for name, net, size in (("24x48", V1, (24, 48)), ("window6", Network(window=6), (48, 56))):
+    for name, net, size in (("24x48", V1, (24, 48)), ("window5", Network(window=5), (48, 48)),
+                            ("window6", Network(window=6), (48, 56))):
         model = p.timm_build(net, naming.timm(state), size)
         fixture.expect(f"v1-timm-{name}.expect.safetensors", run(p.timm_run, model, [size]),
                        {**info, "image_size": f"{size[0]},{size[1]}", "resize": "geometric, linear"}, True)
@@ -179,6 +180,9 @@ def timm():
     model = p.timm_build(V2, naming.timm_features(state), 64, features=True, strict=False)
     fixture.write_weights("v2-timm-features.safetensors", ts.arrays(model), "BF16", {**info, "class": "FeatureListNet"})
     fixture.expect("v2-timm.expect.safetensors", run(p.timm_run, model, sizes), {**info, "class": "FeatureListNet"}, False)
+    # A map of 9 is halved to 5 here; up to version 1.0.26 the package took it for 4, which is one window.
+    model = p.timm_build(V2, naming.timm(state), 36)
+    fixture.expect("v2-timm-36.expect.safetensors", run(p.timm_run, model, [(36, 36)]), {**info, "image_size": "36,36"}, True)
 
 
 def timm_old():

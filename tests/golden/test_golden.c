@@ -19,12 +19,6 @@
 #define RELATIVE_L2 1e-5
 #define LARGEST 1e-4
 
-/* Where V2's scale is at its cap, a logit is 100 times a cosine whose float32 is wrong by a few 2^-24, a sum of roundings over
- * the head: 100 * 4 * 2^-24 = 2.4e-5 relative in an attention weight, and twice that after the softmax. PyTorch in single
- * precision is off by 2e-5 on such networks. */
-#define SHARP_RELATIVE_L2 5e-5
-#define SHARP_LARGEST 5e-4
-
 static void check(swin_status status, const swin_error *err, const golden_case *one)
 {
     if (status != SWIN_OK)
@@ -50,8 +44,7 @@ static void check_level(const golden_case *one, const fixture *expect, int size,
         largest = fmax(largest, fabs(expected[i]));
     }
     const double distance = fixture_distance(values, expected, count);
-    if (!(distance <= (one->sharp ? SHARP_RELATIVE_L2 : RELATIVE_L2)) ||
-        !(largest_error <= (one->sharp ? SHARP_LARGEST : LARGEST) * largest))
+    if (!(distance <= RELATIVE_L2) || !(largest_error <= LARGEST * largest))
         fail_msg("%s, %s: relative L2 distance %.2e, largest difference %.2e of %.2e", one->name, name, distance, largest_error,
                  largest);
     free(values);
