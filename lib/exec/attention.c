@@ -30,12 +30,12 @@ static void measure_products(const sw_network *network, const sw_stage *stage, s
     size->bias = larger(size->bias, (size_t)plan->queries * slots * sizeof(float));
 }
 
-static void measure_tiles(const sw_stage *stage, sizes *size)
+static void measure_tiles(const sw_network *network, const sw_stage *stage, sizes *size)
 {
     const size_t slots = (size_t)stage->slots, padded = slots + SW_AMX_ROWS;
-    size->operand = larger(size->operand, padded * SW_AMX_WIDTH * sizeof(uint16_t));
+    size->operand = larger(size->operand, padded * SW_AMX_WIDTH * sw_type_size(network->type));
     size->bias = larger(size->bias, QUERY_ROWS * slots * sizeof(float));
-    size->tiles = larger(size->tiles, sw_amx_attention_scratch(stage->slots));
+    size->tiles = larger(size->tiles, sw_amx_attention_scratch(network->type, stage->slots));
 }
 
 static sizes measure(const sw_network *network)
@@ -45,7 +45,7 @@ static sizes measure(const sw_network *network)
         const sw_stage *stage = &network->stages[s];
         size.regions = larger(size.regions, (size_t)stage->slots * sizeof(int32_t));
         if (network->amx)
-            measure_tiles(stage, &size);
+            measure_tiles(network, stage, &size);
         else
             measure_products(network, stage, &size);
     }
@@ -220,7 +220,9 @@ static void run_tiles(const sw_attention *a, const sw_tile *tile, int32_t part, 
     const int32_t heads = stage->heads / stage->head_parts, live = sw_geometry_slots(a->geometry);
     const int32_t *rows = tile->slots + (size_t)window * (size_t)stage->slots;
     const size_t first = (size_t)window * (size_t)stage->slots * SW_AMX_WIDTH;
+    const sw_type type = a->network->type;
     sw_amx_attention run = {
+        .type = type,
         .tokens = live,
         .region = sw_geometry_regions(a->geometry, a->shifted, tile->numbers[window], memory->regions) ? memory->regions
                                                                                                        : NULL,
@@ -228,26 +230,25 @@ static void run_tiles(const sw_attention *a, const sw_tile *tile, int32_t part, 
         .scratch = memory->tiles,
     };
     for (int32_t head = part * heads; head < (part + 1) * heads; head++) {
-        const uint16_t *operand[3];
+        const void *operand[3];
         for (int i = 0; i < 3; i++) {
             const int32_t panel = i * stage->heads + head;
-            const uint16_t *source = (const uint16_t *)tile->qkv.data + (size_t)panel * tile->qkv.stride;
+            const void *source = at(tile->qkv.data, type, (size_t)panel * tile->qkv.stride);
             if (tile->whole) {
-                operand[i] = source + first;
+                operand[i] = at(source, type, first);
                 continue;
             }
             /* V2: queries of padding are of no account, keys of padding are zero, and there is no normalising left to do */
             const float *pad = v2 && i < 2 ? NULL : block->qkv.bias + panel * SW_AMX_WIDTH;
-            uint16_t *laid_out = i == 0 ? memory->q : i == 1 ? memory->k : memory->v;
-            a->kernels->gather_head(laid_out, SW_BF16, source, SW_BF16, SW_AMX_WIDTH, rows, pad, live, SW_AMX_WIDTH,
-                                    false, 1.0f);
+            void *laid_out = i == 0 ? memory->q : i == 1 ? memory->k : memory->v;
+            a->kernels->gather_head(laid_out, type, source, type, SW_AMX_WIDTH, rows, pad, live, SW_AMX_WIDTH, false, 1.0f);
             operand[i] = laid_out;
         }
-        uint16_t *context_panel = (uint16_t *)tile->context.data + (size_t)head * tile->context.stride;
+        void *context_panel = at(tile->context.data, type, (size_t)head * tile->context.stride);
         run.q = operand[0];
         run.k = operand[1];
         run.v = operand[2];
-        run.context = tile->whole ? context_panel + first : memory->context;
+        run.context = tile->whole ? at(context_panel, type, first) : memory->context;
         sw_amx_attention_load(&run);
         const int32_t step = a->bias->expanded ? live : QUERY_ROWS;
         for (int32_t query = 0; query < live; query += step) {
@@ -256,7 +257,7 @@ static void run_tiles(const sw_attention *a, const sw_tile *tile, int32_t part, 
                                      sw_position_bias_rows(a->bias, head, query, count, memory->bias));
         }
         if (!tile->whole)
-            a->kernels->scatter_head(context_panel, SW_BF16, SW_AMX_WIDTH, memory->context, rows, live, SW_AMX_WIDTH);
+            a->kernels->scatter_head(context_panel, type, SW_AMX_WIDTH, memory->context, rows, live, SW_AMX_WIDTH);
     }
 }
 

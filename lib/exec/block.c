@@ -48,7 +48,17 @@ static swin_status run_part(const sw_linear *linear, const sw_worker *worker, co
                             const sw_panels *out, int32_t j)
 {
     const sw_panels part = sw_linear_part(linear, out, j);
-    return sw_linear_run(linear, worker->dnn, tile->menu, tile->rows, in, 0, linear->in_parts, &part, j);
+    return sw_linear_run(linear, &worker->linear, tile->menu, tile->rows, in, 0, linear->in_parts, &part, j);
+}
+
+/* On the rows of a part of the hidden layer: one panel of oneDNN's, or several of 32 columns. */
+static void apply_gelu(const step *s, const sw_tile *tile, const sw_panels *part)
+{
+    const int32_t panels = s->block->fc1.out_width / part->width;
+    for (int32_t i = 0; i < panels; i++) {
+        void *panel = (char *)part->data + (size_t)i * part->stride * sw_type_size(part->type);
+        s->run->kernels->gelu(panel, part->type, panel, part->type, (size_t)tile->rows * (size_t)part->width);
+    }
 }
 
 /* Part j of the hidden layer, to `place`. */
@@ -56,10 +66,9 @@ static swin_status run_fc1(const step *s, const sw_tile *tile, int32_t j, const 
                            const sw_worker *worker)
 {
     const sw_linear *fc1 = &s->block->fc1;
-    SW_TRY(sw_linear_run(fc1, worker->dnn, tile->menu, tile->rows, &tile->input, 0, 1, place, j));
-    if (fc1->tiles == NULL)
-        s->run->kernels->gelu(place->data, place->type, place->data, place->type,
-                              (size_t)tile->rows * (size_t)place->width);
+    SW_TRY(sw_linear_run(fc1, &worker->linear, tile->menu, tile->rows, &tile->input, 0, 1, place, j));
+    if (!fc1->gelu)
+        apply_gelu(s, tile, place);
     return SWIN_OK;
 }
 
@@ -74,7 +83,7 @@ static swin_status compute_tile(const step *s, const sw_tile *tile, float *x, co
     for (int32_t j = 0; j < block->qkv.out_parts; j++)
         SW_TRY(run_part(&block->qkv, worker, tile, &tile->input, &tile->qkv, j));
     for (int32_t part = 0; part < s->stage->head_parts; part++)
-        SW_TRY(sw_attention_run(&s->attention, tile, part, 0, tile->windows, &worker->attention, worker->dnn));
+        SW_TRY(sw_attention_run(&s->attention, tile, part, 0, tile->windows, &worker->attention, worker->linear.dnn));
     for (int32_t j = 0; j < block->proj.out_parts; j++)
         SW_TRY(run_part(&block->proj, worker, tile, &tile->context, &tile->out, j));
     add_attention(s, tile, x, 0, tile->rows);
@@ -82,7 +91,7 @@ static swin_status compute_tile(const step *s, const sw_tile *tile, float *x, co
         SW_TRY(run_fc1(s, tile, i, &tile->hidden, worker));
         for (int32_t j = 0; j < block->fc2.out_parts; j++) {
             const sw_panels out = sw_linear_part(&block->fc2, &tile->out, j);
-            SW_TRY(sw_linear_run(&block->fc2, worker->dnn, tile->menu, tile->rows, &tile->hidden, i, 1, &out, j));
+            SW_TRY(sw_linear_run(&block->fc2, &worker->linear, tile->menu, tile->rows, &tile->hidden, i, 1, &out, j));
         }
     }
     add_mlp(s, tile, x, 0, tile->rows);
@@ -153,7 +162,7 @@ static void attention_task(void *context, int32_t item, int32_t thread)
     const int32_t parts = s->stage->head_parts;
     const share w = take(s, item, parts * s->tiles[0].windows, thread);
     sw_run_note(s->run, sw_attention_run(&s->attention, w.tile, w.part % parts, w.part / parts, 1,
-                                         &w.worker->attention, w.worker->dnn));
+                                         &w.worker->attention, w.worker->linear.dnn));
 }
 
 static void proj_task(void *context, int32_t item, int32_t thread)

@@ -23,7 +23,7 @@ swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, 
     linear->out_parts = spec->out_parts;
     linear->type = spec->type;
     linear->out_type = spec->out_type;
-    linear->gelu = spec->gelu;
+    linear->gelu = spec->gelu && spec->type == SW_BF16;
     if (spec->amx)
         return SWIN_OK;
     sw_linear_shape shape = {.n = linear->out_width,
@@ -77,7 +77,7 @@ static void scale_rows(const sw_linear_spec *spec, float *scratch, int32_t first
 static swin_status pack_tiles(sw_linear *linear, const sw_model *model, const sw_linear_spec *spec, float *scratch,
                               swin_error *err)
 {
-    const size_t size = sw_amx_packed_size(spec->out, spec->in);
+    const size_t size = sw_amx_packed_size(spec->type, spec->out, spec->in);
     linear->tiles = sw_alloc(size, sizeof *linear->tiles);
     if (linear->tiles == NULL)
         return sw_fail_memory(err, size * sizeof *linear->tiles, "packed weights");
@@ -85,7 +85,8 @@ static swin_status pack_tiles(sw_linear *linear, const sw_model *model, const sw
     for (int32_t j = 0; j < linear->out_parts; j++) {
         SW_TRY(sw_model_read(model, spec->weight, j * rows, rows, scratch, err));
         scale_rows(spec, scratch, j * rows, rows);
-        sw_amx_pack(linear->tiles + sw_amx_packed_size(j * rows, spec->in), scratch, rows, spec->in);
+        sw_amx_pack(linear->tiles + sw_amx_packed_size(spec->type, j * rows, spec->in), spec->type, scratch, rows,
+                    spec->in);
     }
     return SWIN_OK;
 }
@@ -138,7 +139,7 @@ size_t sw_linear_bytes(const sw_linear *linear)
         bytes += sw_weights_bytes(linear->weights[i]);
     if (linear->tiles != NULL)
         bytes += sizeof *linear->tiles *
-                 sw_amx_packed_size(linear->out_width * linear->out_parts, linear->in_width * linear->in_parts);
+                 sw_amx_packed_size(linear->type, linear->out_width * linear->out_parts, linear->in_width * linear->in_parts);
     if (linear->bias != NULL)
         bytes += (size_t)linear->out_width * (size_t)linear->out_parts * sizeof *linear->bias;
     return bytes;
@@ -146,7 +147,9 @@ size_t sw_linear_bytes(const sw_linear *linear)
 
 const char *sw_linear_kernel(const sw_linear *linear)
 {
-    return linear->tiles != NULL ? "swin:amx_bf16" : sw_product_name(linear->first[0]);
+    if (linear->tiles != NULL)
+        return linear->type == SW_BF16 ? "swin:amx_bf16" : "swin:amx_bf16x6";
+    return sw_product_name(linear->first[0]);
 }
 
 sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_t out_part)
@@ -157,19 +160,20 @@ sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_
     return part;
 }
 
-static void run_tiles(const sw_linear *linear, int32_t rows, const sw_panels *in, int32_t first_in, int32_t count_in,
+static void run_tiles(const sw_linear *linear, void *scratch, int32_t rows, const sw_panels *in, int32_t first_in, int32_t count_in,
                       const sw_panels *out, int32_t out_part)
 {
     const int32_t steps = linear->in_width / SW_AMX_WIDTH, strips = linear->out_width / SW_AMX_WIDTH;
-    const size_t strip = sw_amx_packed_size(SW_AMX_WIDTH, linear->in_width * linear->in_parts);
-    const bool narrow = linear->out_type == SW_BF16, normalise = narrow && out_part < linear->normalised;
+    const size_t strip = sw_amx_packed_size(linear->type, SW_AMX_WIDTH, linear->in_width * linear->in_parts);
+    const bool narrow = linear->out_type == SW_BF16, normalise = out_part < linear->normalised;
     const sw_amx_linear run = {
+        .type = linear->type,
         .rows = rows,
         .a = in->data,
         .a_stride = in->stride,
         .k_count = count_in * steps,
         .b = linear->tiles + (size_t)(out_part * strips) * strip +
-             sw_amx_packed_size(SW_AMX_WIDTH, first_in * linear->in_width),
+             sw_amx_packed_size(linear->type, SW_AMX_WIDTH, first_in * linear->in_width),
         .b_stride = strip,
         .n_count = strips,
         .bias = linear->bias == NULL || first_in > 0 ? NULL : linear->bias + out_part * linear->out_width,
@@ -181,23 +185,24 @@ static void run_tiles(const sw_linear *linear, int32_t rows, const sw_panels *in
                                  : SW_AMX_STORE,
         .c = out->data,
         .c_stride = out->stride,
+        .scratch = scratch,
     };
     sw_amx_linear_run(&run);
 }
 
-swin_status sw_linear_run(const sw_linear *linear, sw_dnn_thread *thread, int32_t menu_index, int32_t rows,
+swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
                           const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out,
                           int32_t out_part)
 {
     if (linear->tiles != NULL) {
-        run_tiles(linear, rows, in, first_in, count_in, out, out_part);
+        run_tiles(linear, thread->scratch, rows, in, first_in, count_in, out, out_part);
         return SWIN_OK;
     }
     const float *bias = linear->bias == NULL ? NULL : linear->bias + (size_t)out_part * (size_t)linear->out_width;
     for (int32_t i = first_in; i < first_in + count_in; i++) {
         const sw_product *product = i == 0 ? linear->first[menu_index] : linear->more[menu_index];
         const char *a = (const char *)in->data + (size_t)(i - first_in) * in->stride * sw_type_size(in->type);
-        SW_TRY(sw_product_linear(product, thread, a, linear->weights[out_part * linear->in_parts + i], bias, out->data));
+        SW_TRY(sw_product_linear(product, thread->dnn, a, linear->weights[out_part * linear->in_parts + i], bias, out->data));
     }
     return SWIN_OK;
 }

@@ -19,6 +19,12 @@
 #include "../kernels/panels.h"
 #include "../model/model.h"
 
+/* What a thread needs to compute layers. */
+typedef struct sw_linear_thread {
+    sw_dnn_thread *dnn;
+    void *scratch; /* AMX with float32: sw_amx_linear_scratch() of the most input columns */
+} sw_linear_thread;
+
 /* Row counts that products exist for, rising. */
 #define SW_MENU_MAX 6
 
@@ -41,7 +47,7 @@ typedef struct sw_linear {
     const sw_product *more[SW_MENU_MAX];  /* each further one, adding to it             */
 
     uint16_t *tiles;      /* AMX: packed weights; NULL means oneDNN                */
-    bool gelu;            /* AMX: the output passes GELU                           */
+    bool gelu;            /* AMX with bf16: the output passes GELU on the way      */
     float *normalise;     /* AMX: per panel of the output, the scale of SW_AMX_NORMALISE; NULL: none */
     int32_t normalised;   /* parts of the output that are normalised: the first ones */
 } sw_linear;
@@ -56,7 +62,7 @@ typedef struct sw_linear_spec {
     /* The first `scaled` output rows are multiplied by `scale`: the attention's 1/sqrt(d), folded into the query. */
     int32_t scaled;
     float scale;
-    bool gelu; /* the output passes GELU: done here with AMX, left to the caller otherwise */
+    bool gelu; /* the output passes GELU: done here with AMX and bf16, left to the caller otherwise */
 } sw_linear_spec;
 
 /* Makes the products, where there are any (all layers of a network, before sw_linear_pack()). */
@@ -82,7 +88,7 @@ sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_
 
 /* Part `out_part` of the output, of parts first_in .. first_in + count_in - 1 of the input: `in` begins at the first of these, `out`
  * is the part's own place. The sum begins with the bias where first_in is 0, and is added to what is there otherwise. */
-swin_status sw_linear_run(const sw_linear *linear, sw_dnn_thread *thread, int32_t menu_index, int32_t rows,
+swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
                           const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out,
                           int32_t out_part);
 

@@ -76,11 +76,11 @@ static int32_t choose_linear_parts(const sw_network *network, int32_t channels, 
     return choose_parts(channels, network->amx ? channels / SW_AMX_WIDTH : channels, width);
 }
 
-/* Our own kernels want bf16, heads of 32 channels and everything else in multiples of that: what every published model but
- * one (c24) has. oneDNN is asked too, so that its limits (ONEDNN_MAX_CPU_ISA) hold for us. */
-static bool can_use_amx(const swin_config *config, sw_type type)
+/* Our own kernels want heads of 32 channels and everything else in multiples of that: what every published model but one (c24)
+ * has. oneDNN is asked too, so that its limits (ONEDNN_MAX_CPU_ISA) hold for us. */
+static bool can_use_amx(const swin_config *config)
 {
-    if (type != SW_BF16 || !sw_amx_built() || !sw_cpu_has_amx_bf16() || !sw_dnn_uses_amx_bf16())
+    if (!sw_amx_built() || !sw_cpu_has_amx_bf16() || !sw_dnn_uses_amx_bf16())
         return false;
     for (int32_t s = 0; s < config->stages; s++) {
         if (sw_config_channels(config, s) != SW_AMX_WIDTH * config->heads[s] ||
@@ -480,7 +480,7 @@ swin_status sw_network_create(const sw_model *model, sw_type type, int32_t threa
     n->model = model;
     n->config = *sw_model_config(model);
     n->type = type;
-    n->amx = can_use_amx(&n->config, type);
+    n->amx = can_use_amx(&n->config);
     pthread_mutex_init(&n->lock, NULL);
     const swin_status status = build(n, threads, err);
     if (status != SWIN_OK) {

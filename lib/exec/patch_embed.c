@@ -27,7 +27,7 @@ static void patch_task(void *context, int32_t item, int32_t thread)
                                  run->plan->patch_grid[1], first, rows);
     const sw_panels in = {worker->rows, network->type, network->patch.in_width, 0};
     const sw_panels out = {worker->out, SW_F32, channels, 0};
-    const swin_status status = sw_linear_run(&network->patch, worker->dnn, s->menu, rows, &in, 0, 1, &out, 0);
+    const swin_status status = sw_linear_run(&network->patch, &worker->linear, s->menu, rows, &in, 0, 1, &out, 0);
     if (status != SWIN_OK) {
         sw_run_note(run, status);
         return;

@@ -18,7 +18,7 @@
 
 /* A thread's own memory. */
 typedef struct sw_worker {
-    sw_dnn_thread *dnn;
+    sw_linear_thread linear;
     sw_tile_memory tile;
     sw_attention_memory attention;
     void *rows; /* input rows of the patch embedding and of merging */

@@ -22,12 +22,13 @@ static sizes measure(const sw_network *network, bool whole_hidden)
     for (int32_t s = 0; s < network->config.stages; s++) {
         const sw_stage *stage = &network->stages[s];
         const int32_t limit = stage->menu.rows[stage->menu.count - 1];
-        const size_t rows = (size_t)limit, channels = (size_t)stage->channels;
+        const size_t rows = ((size_t)limit + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS;
+        const size_t channels = (size_t)stage->channels;
         const sw_block *block = &stage->blocks[0];
         const size_t qkv = rows * 3 * channels * sw_type_size(block->qkv.out_type);
         const size_t hidden_columns = whole_hidden ? (size_t)stage->hidden : (size_t)block->fc1.out_width;
         const size_t windows = (size_t)sw_tile_window_limit(limit, stage->slots);
-        size.indices = larger(size.indices, (rows + windows * (size_t)stage->slots) * sizeof(int32_t));
+        size.indices = larger(size.indices, ((size_t)limit + windows * (size_t)stage->slots) * sizeof(int32_t));
         size.a = larger(size.a, rows * channels * element);
         size.b = larger(size.b, larger(qkv, rows * hidden_columns * element));
         size.out = larger(size.out, rows * channels * sizeof(float));
@@ -100,8 +101,8 @@ void sw_tile_init(sw_tile *tile, const sw_tile_memory *memory, const sw_network 
 
     if (network->amx) {
         const size_t stride = (size_t)((tile->rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS) * SW_AMX_WIDTH;
-        tile->input = tile->context = (sw_panels){memory->a, SW_BF16, SW_AMX_WIDTH, stride};
-        tile->qkv = tile->hidden = (sw_panels){memory->b, SW_BF16, SW_AMX_WIDTH, stride};
+        tile->input = tile->context = (sw_panels){memory->a, network->type, SW_AMX_WIDTH, stride};
+        tile->qkv = tile->hidden = (sw_panels){memory->b, network->type, SW_AMX_WIDTH, stride};
         tile->out = (sw_panels){memory->out, SW_F32, SW_AMX_WIDTH, stride};
         return;
     }

@@ -7,17 +7,28 @@
  */
 #include <math.h>
 
+#define SW_ISA 2 /* exponential.h */
 #include "amx.h"
 #include "amx_tiles.h"
+#include "exponential.h"
 
 #define TILE 512 /* elements */
 
-/* 16 keys of 32 channels become a tile: row p holds channels 2p and 2p + 1 of each key. `keys` of them exist. */
-SW_TILE_INLINE void transpose_keys(uint16_t *tile, const uint16_t *k, int32_t keys)
+/* 32 channels of one token, as one plane or three. */
+SW_TILE_INLINE void load_token(__m512i plane[3], const void *tokens, sw_type type, int32_t token)
 {
-    __m512i r[16], t[16];
-    for (int i = 0; i < 16; i++)
-        r[i] = i < keys ? _mm512_loadu_si512(k + 32 * i) : _mm512_setzero_si512();
+    if (type == SW_BF16) {
+        plane[0] = _mm512_loadu_si512((const uint16_t *)tokens + 32 * token);
+        return;
+    }
+    const float *from = (const float *)tokens + 32 * token;
+    sw_split(plane, _mm512_loadu_ps(from), _mm512_loadu_ps(from + 16));
+}
+
+/* Rows of 16 pairs become columns: row p of the tile holds pair p of each of the 16 rows. */
+SW_TILE_INLINE void transpose(uint16_t *tile, __m512i r[16])
+{
+    __m512i t[16];
     for (int i = 0; i < 16; i += 2) {
         t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
         t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
@@ -28,9 +39,10 @@ SW_TILE_INLINE void transpose_keys(uint16_t *tile, const uint16_t *k, int32_t ke
         r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
         r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
     }
-    /* r[4g + c]: column c of every group of four columns, of keys 4g to 4g + 3 */
+    /* r[4g + c]: column c of every group of four columns, of rows 4g to 4g + 3 */
     for (int c = 0; c < 4; c++) {
-        const __m512i low_even = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x88), low_odd = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xdd);
+        const __m512i low_even = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x88);
+        const __m512i low_odd = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xdd);
         const __m512i high_even = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0x88);
         const __m512i high_odd = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0xdd);
         _mm512_store_si512(tile + 32 * c, _mm512_shuffle_i32x4(low_even, high_even, 0x88));
@@ -40,27 +52,54 @@ SW_TILE_INLINE void transpose_keys(uint16_t *tile, const uint16_t *k, int32_t ke
     }
 }
 
-/* Up to 32 values of 32 channels become two tiles: row p holds values 2p and 2p + 1, channel by channel. */
-SW_TILE_INLINE void interleave_values(uint16_t *tiles, const uint16_t *v, int32_t values)
+/* 16 keys from `first` on become a tile per plane; those beyond T are zero. */
+SW_TILE_INLINE void transpose_keys(uint16_t *tiles, const sw_amx_attention *a, sw_type type, int32_t first)
+{
+    __m512i rows[3][16];
+    for (int i = 0; i < 16; i++) {
+        __m512i plane[3] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
+        if (first + i < a->tokens)
+            load_token(plane, a->k, type, first + i);
+        for (int p = 0; p < sw_amx_planes(type); p++)
+            rows[p][i] = plane[p];
+    }
+    for (int p = 0; p < sw_amx_planes(type); p++)
+        transpose(tiles + p * TILE, rows[p]);
+}
+
+/* 32 values from `first` on become two tiles per plane: row p holds values 2p and 2p + 1, channel by channel. */
+SW_TILE_INLINE void interleave_values(uint16_t *tiles, const sw_amx_attention *a, sw_type type, int32_t first)
 {
     static const uint16_t order[2][32] = {
-        {0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47},
-        {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62,
-         31, 63},
+        {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
+         8,  40, 9,  41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47},
+        {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
+         24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63},
     };
-    const __m512i low = _mm512_loadu_si512(order[0]), high = _mm512_loadu_si512(order[1]);
-    for (int p = 0; p < 16; p++) {
-        const __m512i a = 2 * p < values ? _mm512_loadu_si512(v + 64 * p) : _mm512_setzero_si512();
-        const __m512i b = 2 * p + 1 < values ? _mm512_loadu_si512(v + 64 * p + 32) : _mm512_setzero_si512();
-        _mm512_store_si512(tiles + 32 * p, _mm512_permutex2var_epi16(a, low, b));
-        _mm512_store_si512(tiles + TILE + 32 * p, _mm512_permutex2var_epi16(a, high, b));
+    const __m512i low = _mm512_loadu_si512(order[0]), high = _mm512_loadu_si512(order[1]), zero = _mm512_setzero_si512();
+    for (int pair = 0; pair < 16; pair++) {
+        __m512i even[3] = {zero, zero, zero}, odd[3] = {zero, zero, zero};
+        if (first + 2 * pair < a->tokens)
+            load_token(even, a->v, type, first + 2 * pair);
+        if (first + 2 * pair + 1 < a->tokens)
+            load_token(odd, a->v, type, first + 2 * pair + 1);
+        for (int p = 0; p < sw_amx_planes(type); p++) {
+            _mm512_store_si512(tiles + 2 * p * TILE + 32 * pair, _mm512_permutex2var_epi16(even[p], low, odd[p]));
+            _mm512_store_si512(tiles + (2 * p + 1) * TILE + 32 * pair, _mm512_permutex2var_epi16(even[p], high, odd[p]));
+        }
     }
 }
 
-/* One row of scores becomes probabilities, not yet divided by their sum, which is returned. `vectors` of 16 keys each, an even
- * number; in the last ones, keys beyond T have no bits in `last`. */
-SW_TILE_INLINE float softmax_row(uint16_t *probabilities, float *scores, const float *bias, const int32_t *region,
-                                 int32_t own_region, float mask, int32_t vectors, int32_t tokens)
+SW_TILE_INLINE __m512 exponential(__m512 x, sw_type type)
+{
+    return type == SW_BF16 ? sw_exp_coarse(x) : vf_exp(x);
+}
+
+/* One row of scores becomes probabilities, not yet divided by their sum, which is returned. There are `vectors` of 16 keys, an
+ * even number. Planes of probabilities are `plane_size` elements apart. */
+SW_TILE_INLINE float softmax_row(uint16_t *probabilities, size_t plane_size, float *scores, const float *bias,
+                                 const int32_t *region, int32_t own_region, float mask, int32_t vectors, int32_t tokens,
+                                 sw_type type)
 {
     const __m512 minus_infinity = _mm512_set1_ps(-INFINITY);
     const __m512i own = _mm512_set1_epi32(own_region);
@@ -70,8 +109,7 @@ SW_TILE_INLINE float softmax_row(uint16_t *probabilities, float *scores, const f
         const __mmask16 exist = left >= 16 ? 0xffff : left > 0 ? (__mmask16)((1u << left) - 1) : 0;
         __m512 s = _mm512_add_ps(_mm512_load_ps(scores + 16 * i), _mm512_maskz_loadu_ps(exist, bias + 16 * i));
         if (region != NULL) {
-            const __mmask16 apart =
-                _mm512_cmpneq_epi32_mask(own, _mm512_maskz_loadu_epi32(exist, region + 16 * i));
+            const __mmask16 apart = _mm512_cmpneq_epi32_mask(own, _mm512_maskz_loadu_epi32(exist, region + 16 * i));
             s = _mm512_mask_add_ps(s, apart, s, _mm512_set1_ps(mask));
         }
         s = _mm512_mask_mov_ps(minus_infinity, exist, s);
@@ -81,80 +119,140 @@ SW_TILE_INLINE float softmax_row(uint16_t *probabilities, float *scores, const f
     const __m512 top = _mm512_set1_ps(_mm512_reduce_max_ps(peak));
     __m512 sum = _mm512_setzero_ps();
     for (int32_t i = 0; i < vectors; i += 2) {
-        const __m512 low = sw_exp_coarse(_mm512_sub_ps(_mm512_load_ps(scores + 16 * i), top));
-        const __m512 high = sw_exp_coarse(_mm512_sub_ps(_mm512_load_ps(scores + 16 * i + 16), top));
+        const __m512 low = exponential(_mm512_sub_ps(_mm512_load_ps(scores + 16 * i), top), type);
+        const __m512 high = exponential(_mm512_sub_ps(_mm512_load_ps(scores + 16 * i + 16), top), type);
         sum = _mm512_add_ps(sum, _mm512_add_ps(low, high));
-        _mm512_store_si512(probabilities + 16 * i, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+        __m512i plane[3];
+        if (type == SW_BF16)
+            plane[0] = sw_narrow(low, high);
+        else
+            sw_split(plane, low, high);
+        for (int p = 0; p < sw_amx_planes(type); p++)
+            _mm512_store_si512(probabilities + (size_t)p * plane_size + 16 * i, plane[p]);
     }
     return _mm512_reduce_add_ps(sum);
 }
 
 typedef struct memory {
-    uint16_t *keys, *values, *probabilities; /* [padded / 16] and [padded / 16] tiles, [16, padded] */
-    float *scores, *context;                 /* [16, padded], [16, 32]                            */
+    uint16_t *keys;          /* [padded / 16][planes] tiles         */
+    uint16_t *values;        /* [padded / 32][planes][2] tiles      */
+    uint16_t *probabilities; /* [planes][16, padded]                */
+    uint16_t *queries;       /* [planes] tiles                      */
+    float *scores, *context; /* [16, padded], [16, 32]              */
 } memory;
 
-static memory divide(const sw_amx_attention *a, int32_t padded)
+static memory divide(const sw_amx_attention *a, sw_type type, int32_t padded)
 {
     char *free = a->scratch;
+    const size_t planes = (size_t)sw_amx_planes(type);
     memory m;
     m.keys = (uint16_t *)(void *)free;
-    free += (size_t)padded * 64;
+    free += (size_t)padded * planes * 64;
     m.values = (uint16_t *)(void *)free;
-    free += (size_t)padded * 64;
+    free += (size_t)padded * planes * 64;
+    m.probabilities = (uint16_t *)(void *)free;
+    free += (size_t)padded * planes * 32;
     m.scores = (float *)(void *)free;
     free += (size_t)padded * 64;
-    m.probabilities = (uint16_t *)(void *)free;
-    free += (size_t)padded * 32;
+    m.queries = (uint16_t *)(void *)free;
+    free += planes * 16 * 64;
     m.context = (float *)(void *)free;
     return m;
 }
 
-/* Up to 16 queries; `padded` is T rounded up to 32. */
-SW_TILE_INLINE void run_queries(const sw_amx_attention *a, const memory *m, int32_t first, int32_t rows,
-                                const float *bias, int32_t padded)
+/* Sums 0 and 1 of 16 queries and 32 keys. */
+SW_TILE_INLINE void multiply_keys(const sw_amx_attention *a, const memory *m, sw_type type, int32_t first, int32_t key)
 {
-    const size_t row_bytes = (size_t)padded * sizeof(float);
-    _tile_loadd(4, a->q + 32 * first, 64);
-    for (int32_t key = 0; key < padded; key += 32) {
-        _tile_zero(0);
-        _tile_zero(1);
-        _tile_loadd(6, m->keys + (key / 16) * TILE, 64);
-        _tile_loadd(7, m->keys + (key / 16 + 1) * TILE, 64);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_stored(0, m->scores + key, row_bytes);
-        _tile_stored(1, m->scores + key + 16, row_bytes);
+    const uint16_t *keys = m->keys + (size_t)(key / 16 * sw_amx_planes(type)) * TILE;
+    if (type == SW_F32) {
+        sw_multiply_six(m->queries, TILE, 0, 64, keys, TILE, 3 * TILE, false);
+        return;
     }
-    float sums[16];
-    for (int32_t r = 0; r < rows; r++)
-        sums[r] = softmax_row(m->probabilities + (size_t)r * (size_t)padded, m->scores + (size_t)r * (size_t)padded,
-                              bias + (size_t)r * (size_t)a->tokens, a->region,
-                              a->region != NULL ? a->region[first + r] : 0, a->mask, padded / 16, a->tokens);
-    _tile_zero(0);
-    _tile_zero(1);
-    for (int32_t key = 0; key < padded; key += 32) {
-        _tile_loadd(4, m->probabilities + key, (size_t)padded * sizeof(uint16_t));
-        _tile_loadd(6, m->values + (key / 16) * TILE, 64);
-        _tile_loadd(7, m->values + (key / 16 + 1) * TILE, 64);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(4, (const uint16_t *)a->q + 32 * first, 64);
+    _tile_loadd(6, keys, 64);
+    _tile_loadd(7, keys + TILE, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+}
+
+/* Sums 0 and 1: 16 queries' probabilities of 32 keys times their values. */
+SW_TILE_INLINE void multiply_values(const memory *m, sw_type type, int32_t key, int32_t padded)
+{
+    const uint16_t *values = m->values + (size_t)(key / 32 * sw_amx_planes(type)) * 2 * TILE;
+    const size_t row_bytes = (size_t)padded * sizeof(uint16_t);
+    if (type == SW_F32) {
+        sw_multiply_six(m->probabilities + key, 16 * (size_t)padded, 0, row_bytes, values, 2 * TILE, TILE, false);
+        return;
     }
-    _tile_stored(0, m->context, 128);
-    _tile_stored(1, m->context + 16, 128);
-    for (int32_t r = 0; r < rows; r++) {
-        const __m512 factor = _mm512_set1_ps(1.0f / sums[r]);
-        const __m512 low = _mm512_mul_ps(_mm512_load_ps(m->context + 32 * r), factor);
-        const __m512 high = _mm512_mul_ps(_mm512_load_ps(m->context + 32 * r + 16), factor);
-        _mm512_storeu_si512(a->context + 32 * (first + r), (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    _tile_loadd(4, m->probabilities + key, row_bytes);
+    _tile_loadd(6, values, 64);
+    _tile_loadd(7, values + TILE, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+}
+
+SW_TILE_INLINE void store_context(void *context, sw_type type, const float *sums, float sum)
+{
+    const __m512 factor = _mm512_set1_ps(1.0f / sum);
+    const __m512 low = _mm512_mul_ps(_mm512_load_ps(sums), factor), high = _mm512_mul_ps(_mm512_load_ps(sums + 16), factor);
+    if (type == SW_BF16) {
+        _mm512_storeu_si512(context, sw_narrow(low, high));
+    } else {
+        _mm512_storeu_ps(context, low);
+        _mm512_storeu_ps((float *)context + 16, high);
     }
 }
 
-SW_TILE_INLINE void run_all(const sw_amx_attention *a, int32_t first, int32_t rows, const float *bias, int32_t padded)
+/* Up to 16 queries; `padded` is T rounded up to 32. */
+SW_TILE_INLINE void run_queries(const sw_amx_attention *a, const memory *m, sw_type type, int32_t first, int32_t rows,
+                                const float *bias, int32_t padded)
 {
-    const memory m = divide(a, padded);
+    for (int32_t r = 0; r < rows && type == SW_F32; r++) {
+        __m512i plane[3];
+        load_token(plane, a->q, type, first + r);
+        for (int p = 0; p < 3; p++)
+            _mm512_store_si512(m->queries + p * TILE + 32 * r, plane[p]);
+    }
+    for (int32_t key = 0; key < padded; key += 32) {
+        _tile_zero(0);
+        _tile_zero(1);
+        multiply_keys(a, m, type, first, key);
+        _tile_stored(0, m->scores + key, (size_t)padded * sizeof(float));
+        _tile_stored(1, m->scores + key + 16, (size_t)padded * sizeof(float));
+    }
+    float sums[16];
+    for (int32_t r = 0; r < rows; r++)
+        sums[r] = softmax_row(m->probabilities + (size_t)r * (size_t)padded, 16 * (size_t)padded,
+                              m->scores + (size_t)r * (size_t)padded, bias + (size_t)r * (size_t)a->tokens, a->region,
+                              a->region != NULL ? a->region[first + r] : 0, a->mask, padded / 16, a->tokens, type);
+    _tile_zero(0);
+    _tile_zero(1);
+    for (int32_t key = 0; key < padded; key += 32)
+        multiply_values(m, type, key, padded);
+    _tile_stored(0, m->context, 128);
+    _tile_stored(1, m->context + 16, 128);
+    for (int32_t r = 0; r < rows; r++)
+        store_context((char *)a->context + (size_t)(first + r) * 32 * sw_type_size(type), type, m->context + 32 * r,
+                      sums[r]);
+}
+
+SW_TILE_INLINE void run_all(const sw_amx_attention *a, sw_type type, int32_t first, int32_t rows, const float *bias,
+                            int32_t padded)
+{
+    const memory m = divide(a, type, padded);
     for (int32_t end = first + rows; first < end; first += 16, bias += 16 * (size_t)a->tokens)
-        run_queries(a, &m, first, end - first < 16 ? end - first : 16, bias, padded);
+        run_queries(a, &m, type, first, end - first < 16 ? end - first : 16, bias, padded);
+}
+
+SW_TILE_INLINE void load_all(const sw_amx_attention *a, sw_type type, int32_t padded)
+{
+    const memory m = divide(a, type, padded);
+    const size_t planes = (size_t)sw_amx_planes(type);
+    sw_tiles_configure(16, 16);
+    for (int32_t key = 0; key < padded; key += 16)
+        transpose_keys(m.keys + (size_t)(key / 16) * planes * TILE, a, type, key);
+    for (int32_t key = 0; key < padded; key += 32)
+        interleave_values(m.values + (size_t)(key / 32) * planes * 2 * TILE, a, type, key);
 }
 
 static int32_t round_up(int32_t tokens)
@@ -164,20 +262,18 @@ static int32_t round_up(int32_t tokens)
 
 void sw_amx_attention_load(const sw_amx_attention *a)
 {
-    const int32_t padded = round_up(a->tokens);
-    const memory m = divide(a, padded);
-    sw_tiles_configure(16, 16);
-    for (int32_t key = 0; key < padded; key += 16)
-        transpose_keys(m.keys + (key / 16) * TILE, a->k + 32 * key, a->tokens - key);
-    for (int32_t key = 0; key < padded; key += 32)
-        interleave_values(m.values + (key / 16) * TILE, a->v + 32 * key, a->tokens - key);
+    if (a->type == SW_BF16)
+        load_all(a, SW_BF16, round_up(a->tokens));
+    else
+        load_all(a, SW_F32, round_up(a->tokens));
 }
 
+/* Windows of 7 x 7 and 8 x 8 have code of their own, everything unrolled. */
 void sw_amx_attention_queries(const sw_amx_attention *a, int32_t first, int32_t rows, const float *bias)
 {
     const int32_t padded = round_up(a->tokens);
-    if (padded == 64) /* windows of 7 x 7 and 8 x 8: everything unrolled */
-        run_all(a, first, rows, bias, 64);
+    if (a->type == SW_BF16)
+        padded == 64 ? run_all(a, SW_BF16, first, rows, bias, 64) : run_all(a, SW_BF16, first, rows, bias, padded);
     else
-        run_all(a, first, rows, bias, padded);
+        padded == 64 ? run_all(a, SW_F32, first, rows, bias, 64) : run_all(a, SW_F32, first, rows, bias, padded);
 }

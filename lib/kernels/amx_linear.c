@@ -49,16 +49,37 @@ static uint16_t narrow(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-void sw_amx_pack(uint16_t *packed, const float *w, int32_t n, int32_t k)
+static float widen(uint16_t value)
+{
+    const uint32_t bits = (uint32_t)value << 16;
+    float result;
+    memcpy(&result, &bits, sizeof result);
+    return result;
+}
+
+/* Plane `plane` of a number. */
+static uint16_t plane_of(float value, int32_t plane)
+{
+    uint16_t part = narrow(value);
+    for (; plane > 0; plane--) {
+        value -= widen(part);
+        part = narrow(value);
+    }
+    return part;
+}
+
+void sw_amx_pack(uint16_t *packed, sw_type type, const float *w, int32_t n, int32_t k)
 {
     for (int32_t strip = 0; strip < n; strip += 32) {
         for (int32_t step = 0; step < k; step += 32) {
-            for (int32_t half = 0; half < 32; half += 16) {
-                for (int32_t pair = 0; pair < 32; pair += 2) {
-                    for (int32_t column = 0; column < 16; column++) {
-                        const float *from = w + (size_t)(strip + half + column) * (size_t)k + (size_t)(step + pair);
-                        *packed++ = narrow(from[0]);
-                        *packed++ = narrow(from[1]);
+            for (int32_t plane = 0; plane < sw_amx_planes(type); plane++) {
+                for (int32_t half = 0; half < 32; half += 16) {
+                    for (int32_t pair = 0; pair < 32; pair += 2) {
+                        for (int32_t column = 0; column < 16; column++) {
+                            const float *from = w + (size_t)(strip + half + column) * (size_t)k + (size_t)(step + pair);
+                            *packed++ = plane_of(from[0], plane);
+                            *packed++ = plane_of(from[1], plane);
+                        }
                     }
                 }
             }
@@ -104,7 +125,7 @@ SW_TILE_INLINE void finish_rows(const sw_amx_linear *l, sw_amx_finish finish, co
             low = _mm512_mul_ps(low, factor);
             high = _mm512_mul_ps(high, factor);
         }
-        _mm512_storeu_si512(c, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+        _mm512_storeu_si512(c, sw_narrow(low, high));
     }
 }
 
@@ -147,66 +168,112 @@ SW_TILE_INLINE void add_bias(float *c, int32_t rows, const float *bias)
     }
 }
 
-/* Rows first .. first + rows - 1, at most 32, of all strips. */
-SW_TILE_INLINE void run_rows(const sw_amx_linear *l, sw_amx_finish finish, int32_t first, int32_t rows, bool high,
-                             const sw_gelu_table *table)
+/* Float32 operands: the same with three planes of 32 rows of A, [steps][3][32][32]. */
+SW_TILE_INLINE void multiply_planes(const uint16_t *a, const uint16_t *b, int32_t steps, bool high)
 {
-    float sums[32 * 32] __attribute__((aligned(64)));
-    const bool wide = finish == SW_AMX_STORE || finish == SW_AMX_ADD;
-    const uint16_t *a = l->a + (size_t)first * 32;
-    for (int32_t strip = 0; strip < l->n_count; strip++) {
-        const size_t at = (size_t)strip * l->c_stride + (size_t)first * 32;
-        float *c = wide ? (float *)l->c + at : NULL;
-        start_sums(finish, c, high);
-        multiply(a, l->a_stride, l->b + (size_t)strip * l->b_stride, l->k_count, high);
-        if (wide) {
-            store_sums(c, high);
-            if (l->bias != NULL)
-                add_bias(c, rows, l->bias + 32 * strip);
-        } else {
-            store_sums(sums, high);
-            finish_rows(l, finish, sums, rows, strip, (uint16_t *)l->c + at, table);
+    for (int32_t i = 0; i < steps; i++, a += 3 * STEP, b += 3 * STEP)
+        sw_multiply_six(a, STEP, TILE, 64, b, STEP, TILE, high);
+}
+
+/* Rows of all steps of A, split into planes as multiply_planes() reads them. */
+SW_TILE_INLINE void split_rows(uint16_t *planes, const float *a, size_t a_stride, int32_t steps, int32_t rows)
+{
+    for (int32_t i = 0; i < steps; i++, a += a_stride, planes += 3 * STEP) {
+        for (int32_t r = 0; r < rows; r++) {
+            __m512i plane[3];
+            sw_split(plane, _mm512_loadu_ps(a + 32 * r), _mm512_loadu_ps(a + 32 * r + 16));
+            for (int p = 0; p < 3; p++)
+                _mm512_store_si512(planes + p * STEP + 32 * r, plane[p]);
         }
     }
 }
 
-SW_TILE_INLINE void run_all(const sw_amx_linear *l, sw_amx_finish finish)
+SW_TILE_INLINE void normalise_wide(float *c, int32_t rows, const float *bias, float scale)
+{
+    for (int32_t r = 0; r < rows; r++, c += 32) {
+        __m512 low = _mm512_loadu_ps(c), high = _mm512_loadu_ps(c + 16);
+        if (bias != NULL) {
+            low = _mm512_add_ps(low, _mm512_loadu_ps(bias));
+            high = _mm512_add_ps(high, _mm512_loadu_ps(bias + 16));
+        }
+        const float square = _mm512_reduce_add_ps(_mm512_fmadd_ps(low, low, _mm512_mul_ps(high, high)));
+        const __m128 length = _mm_max_ss(_mm_sqrt_ss(_mm_set_ss(square)), _mm_set_ss(1e-12f));
+        const __m512 factor = _mm512_broadcastss_ps(_mm_div_ss(_mm_set_ss(scale), length));
+        _mm512_storeu_ps(c, _mm512_mul_ps(low, factor));
+        _mm512_storeu_ps(c + 16, _mm512_mul_ps(high, factor));
+    }
+}
+
+/* Rows first .. first + rows - 1, at most 32, of all strips. */
+SW_TILE_INLINE void run_rows(const sw_amx_linear *l, sw_type type, sw_amx_finish finish, int32_t first, int32_t rows,
+                             bool high, const sw_gelu_table *table)
+{
+    float sums[32 * 32] __attribute__((aligned(64)));
+    const bool wide = finish == SW_AMX_STORE || finish == SW_AMX_ADD || type == SW_F32;
+    const size_t row = (size_t)first * 32;
+    if (type == SW_F32)
+        split_rows(l->scratch, (const float *)l->a + row, l->a_stride, l->k_count, rows);
+    for (int32_t strip = 0; strip < l->n_count; strip++) {
+        const uint16_t *b = l->b + (size_t)strip * l->b_stride;
+        const size_t at = (size_t)strip * l->c_stride + row;
+        float *c = wide ? (float *)l->c + at : NULL;
+        start_sums(finish, c, high);
+        if (type == SW_F32)
+            multiply_planes(l->scratch, b, l->k_count, high);
+        else
+            multiply((const uint16_t *)l->a + row, l->a_stride, b, l->k_count, high);
+        if (!wide) {
+            store_sums(sums, high);
+            finish_rows(l, finish, sums, rows, strip, (uint16_t *)l->c + at, table);
+            continue;
+        }
+        store_sums(c, high);
+        const float *bias = l->bias != NULL ? l->bias + 32 * strip : NULL;
+        if (finish == SW_AMX_NORMALISE)
+            normalise_wide(c, rows, bias, l->scale[strip]);
+        else if (bias != NULL)
+            add_bias(c, rows, bias);
+    }
+}
+
+SW_TILE_INLINE void run_all(const sw_amx_linear *l, sw_type type, sw_amx_finish finish)
 {
     const sw_gelu_table table = sw_gelu_table_load();
     int32_t first = 0;
     if (l->rows >= 32) {
         sw_tiles_configure(16, 16);
         for (; first + 32 <= l->rows; first += 32)
-            run_rows(l, finish, first, 32, true, &table);
+            run_rows(l, type, finish, first, 32, true, &table);
     }
     const int32_t left = l->rows - first;
     if (left > 16) {
         sw_tiles_configure(16, left - 16);
-        run_rows(l, finish, first, left, true, &table);
+        run_rows(l, type, finish, first, left, true, &table);
     } else if (left > 0) {
         sw_tiles_configure(left, left);
-        run_rows(l, finish, first, left, false, &table);
+        run_rows(l, type, finish, first, left, false, &table);
     }
 }
 
-/* One copy of the code for each way to finish. */
+/* One copy of the code for each type and way to finish. */
 void sw_amx_linear_run(const sw_amx_linear *l)
 {
+    const bool f32 = l->type == SW_F32;
     switch (l->finish) {
     case SW_AMX_STORE:
-        run_all(l, SW_AMX_STORE);
+        f32 ? run_all(l, SW_F32, SW_AMX_STORE) : run_all(l, SW_BF16, SW_AMX_STORE);
         break;
     case SW_AMX_ADD:
-        run_all(l, SW_AMX_ADD);
-        break;
-    case SW_AMX_NARROW:
-        run_all(l, SW_AMX_NARROW);
-        break;
-    case SW_AMX_GELU:
-        run_all(l, SW_AMX_GELU);
+        f32 ? run_all(l, SW_F32, SW_AMX_ADD) : run_all(l, SW_BF16, SW_AMX_ADD);
         break;
     case SW_AMX_NORMALISE:
-        run_all(l, SW_AMX_NORMALISE);
+        f32 ? run_all(l, SW_F32, SW_AMX_NORMALISE) : run_all(l, SW_BF16, SW_AMX_NORMALISE);
+        break;
+    case SW_AMX_NARROW:
+        run_all(l, SW_BF16, SW_AMX_NARROW);
+        break;
+    case SW_AMX_GELU:
+        run_all(l, SW_BF16, SW_AMX_GELU);
         break;
     }
 }

@@ -6,6 +6,7 @@
 #define SW_KERNELS_AMX_TILES_H
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -79,6 +80,72 @@ SW_TILE_INLINE __m512 sw_exp_coarse(__m512 x)
     p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.6932609762f));
     p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0.9999281030f));
     return _mm512_scalef_ps(p, n);
+}
+
+/* 32 float32 numbers as bf16, rounded to nearest even. */
+SW_TILE_INLINE __m512i sw_narrow(__m512 low, __m512 high)
+{
+    return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+/* 16 of 32 bf16 numbers as float32. */
+SW_TILE_INLINE __m512 sw_widen(__m256i half)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
+}
+
+/* 32 numbers as sums of three bf16 numbers each. What is left after rounding is exact. */
+SW_TILE_INLINE void sw_split(__m512i plane[3], __m512 low, __m512 high)
+{
+    for (int i = 0; i < 3; i++) {
+        plane[i] = sw_narrow(low, high);
+        low = _mm512_sub_ps(low, sw_widen(_mm512_castsi512_si256(plane[i])));
+        high = _mm512_sub_ps(high, sw_widen(_mm512_extracti64x4_epi64(plane[i], 1)));
+    }
+}
+
+/* The six products of a step of float32 operands into sums 0 to 3 (0 and 1 only, unless `high`). Planes of A are a_plane elements
+ * apart, rows 16 to 31 a_high behind rows 0 to 15; planes of B b_plane, columns 16 to 31 b_high behind 0 to 15. Each operand
+ * is loaded as seldom as two tiles for it allow. */
+SW_TILE_INLINE void sw_multiply_six(const uint16_t *a, size_t a_plane, size_t a_high, size_t a_row_bytes, const uint16_t *b,
+                                    size_t b_plane, size_t b_high, bool high)
+{
+#define SW_LOAD_A(plane)                                                     \
+    do {                                                                     \
+        _tile_loadd(4, a + (plane) * a_plane, a_row_bytes);                  \
+        if (high)                                                            \
+            _tile_loadd(5, a + (plane) * a_plane + a_high, a_row_bytes);     \
+    } while (0)
+#define SW_LOAD_B(plane)                                                     \
+    do {                                                                     \
+        _tile_loadd(6, b + (plane) * b_plane, 64);                           \
+        _tile_loadd(7, b + (plane) * b_plane + b_high, 64);                  \
+    } while (0)
+#define SW_MULTIPLY()                                                        \
+    do {                                                                     \
+        _tile_dpbf16ps(0, 4, 6);                                             \
+        _tile_dpbf16ps(1, 4, 7);                                             \
+        if (high) {                                                          \
+            _tile_dpbf16ps(2, 5, 6);                                         \
+            _tile_dpbf16ps(3, 5, 7);                                         \
+        }                                                                    \
+    } while (0)
+    SW_LOAD_B(2);
+    SW_LOAD_A(0);
+    SW_MULTIPLY();
+    SW_LOAD_B(1);
+    SW_MULTIPLY();
+    SW_LOAD_A(1);
+    SW_MULTIPLY();
+    SW_LOAD_B(0);
+    SW_MULTIPLY();
+    SW_LOAD_A(2);
+    SW_MULTIPLY();
+    SW_LOAD_A(0);
+    SW_MULTIPLY();
+#undef SW_LOAD_A
+#undef SW_LOAD_B
+#undef SW_MULTIPLY
 }
 
 #endif
