@@ -3,9 +3,9 @@
  * forward.c - the whole forward pass against its floor: the same pass with all element-wise work switched off, so that only the
  * matrix products, the tiling and the threads remain. Both alternate in one process; ratios are to be read, not times.
  *
- *   forward [-m PRESET] [-s HxW] [-p f32|bf16] [-t THREADS] [-r ROUNDS] [-b BATCH]
+ *   forward [-m PRESET] [-s HxW] [-p f32|bf16] [-t THREADS] [-r ROUNDS] [-b BATCH] [-o]
  *
- * Without arguments: Swin-T at 224 x 224 and 800 x 1344, in every precision that this CPU is good at.
+ * -o leaves all products to oneDNN. Without arguments: Swin-T at 224 x 224 and 800 x 1344, in every precision that this CPU is good at.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +116,7 @@ typedef struct options {
     const char *preset;
     int32_t height, width, threads, rounds, batch;
     swin_precision precision;
+    bool amx;
 } options;
 
 typedef struct subject {
@@ -191,7 +192,7 @@ static void bench(const options *o)
     check(sw_model_create_random(&config, 1, &model, &err), &err);
     sw_network *network;
     const sw_type type = o->precision == SWIN_PRECISION_BF16 ? SW_BF16 : SW_F32;
-    check(sw_network_create(model, type, sw_cpu_count(), &network, &err), &err);
+    check(sw_network_create(model, type, o->amx, sw_cpu_count(), &network, &err), &err);
     subject s = {.kernels = sw_kernels_for(sw_isa_best())};
     check(sw_session_create(network, s.kernels, o->threads, true, &s.session, &err), &err);
     make_maps(&s, o);
@@ -248,15 +249,15 @@ static void bench(const options *o)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: forward [-m PRESET] [-s HxW] [-p f32|bf16] [-t THREADS] [-r ROUNDS] [-b BATCH]\n");
+    fprintf(stderr, "usage: forward [-m PRESET] [-s HxW] [-p f32|bf16] [-t THREADS] [-r ROUNDS] [-b BATCH] [-o]\n");
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    options o = {.preset = "swin_tiny_patch4_window7_224", .threads = sw_cpu_count(), .batch = 1};
+    options o = {.preset = "swin_tiny_patch4_window7_224", .threads = sw_cpu_count(), .batch = 1, .amx = true};
     int option;
-    while ((option = getopt(argc, argv, "m:s:p:t:r:b:")) != -1) {
+    while ((option = getopt(argc, argv, "m:s:p:t:r:b:o")) != -1) {
         switch (option) {
         case 'm': o.preset = optarg; break;
         case 's':
@@ -265,6 +266,7 @@ int main(int argc, char **argv)
             break;
         case 'p': o.precision = strcmp(optarg, "bf16") == 0 ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32; break;
         case 't': o.threads = atoi(optarg); break;
+        case 'o': o.amx = false; break;
         case 'r': o.rounds = atoi(optarg); break;
         case 'b': o.batch = atoi(optarg); break;
         default: return usage();

@@ -471,7 +471,7 @@ static swin_status build(sw_network *network, int32_t threads, swin_error *err)
     return pack(network, threads, err);
 }
 
-swin_status sw_network_create(const sw_model *model, sw_type type, int32_t threads, sw_network **network,
+swin_status sw_network_create(const sw_model *model, sw_type type, bool amx, int32_t threads, sw_network **network,
                               swin_error *err)
 {
     sw_network *n = sw_alloc_zeroed(1, sizeof *n);
@@ -480,7 +480,7 @@ swin_status sw_network_create(const sw_model *model, sw_type type, int32_t threa
     n->model = model;
     n->config = *sw_model_config(model);
     n->type = type;
-    n->amx = can_use_amx(&n->config);
+    n->amx = amx && can_use_amx(&n->config);
     pthread_mutex_init(&n->lock, NULL);
     const swin_status status = build(n, threads, err);
     if (status != SWIN_OK) {

@@ -70,8 +70,8 @@ typedef struct sw_network {
     struct sw_clamped_bias *clamped;
 } sw_network;
 
-/* `threads` share the packing. */
-swin_status sw_network_create(const sw_model *model, sw_type type, int32_t threads, sw_network **network,
+/* `amx`: our own AMX kernels may be used where they can; else all products are oneDNN's. `threads` share the packing. */
+swin_status sw_network_create(const sw_model *model, sw_type type, bool amx, int32_t threads, sw_network **network,
                               swin_error *err);
 void sw_network_destroy(sw_network *network);
 

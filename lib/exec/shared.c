@@ -72,7 +72,7 @@ swin_status sw_shared_network(swin_model *shared, swin_precision precision, sw_n
     swin_status status = SWIN_OK;
     pthread_mutex_lock(&shared->lock);
     if (shared->networks[type] == NULL)
-        status = sw_network_create(shared->model, type, cpus < PACKING_THREADS ? cpus : PACKING_THREADS,
+        status = sw_network_create(shared->model, type, true, cpus < PACKING_THREADS ? cpus : PACKING_THREADS,
                                    &shared->networks[type], err);
     *network = shared->networks[type];
     pthread_mutex_unlock(&shared->lock);
