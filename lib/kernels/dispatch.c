@@ -17,6 +17,7 @@ extern const sw_kernels sw_kernels_plain;
 
 extern const sw_kernels sw_kernels_avx2;
 extern const sw_kernels sw_kernels_avx512;
+extern const sw_kernels sw_kernels_avx512_bf16;
 
 /* Bits of XCR0: the register state that the operating system saves. */
 enum {
@@ -65,9 +66,14 @@ static bool has_avx512(void)
            (saved_states() & STATE_AVX512) == STATE_AVX512;
 }
 
+static bool has_avx512_bf16(void)
+{
+    return has_avx512() && has(cpuid(7, 1).eax, bit_AVX512BF16);
+}
+
 sw_isa sw_isa_best(void)
 {
-    return has_avx512() ? SW_ISA_AVX512 : has_avx2() ? SW_ISA_AVX2 : SW_ISA_PLAIN;
+    return has_avx512_bf16() ? SW_ISA_AVX512_BF16 : has_avx512() ? SW_ISA_AVX512 : has_avx2() ? SW_ISA_AVX2 : SW_ISA_PLAIN;
 }
 
 const sw_kernels *sw_kernels_for(sw_isa isa)
@@ -79,6 +85,8 @@ const sw_kernels *sw_kernels_for(sw_isa isa)
         return has_avx2() ? &sw_kernels_avx2 : NULL;
     case SW_ISA_AVX512:
         return has_avx512() ? &sw_kernels_avx512 : NULL;
+    case SW_ISA_AVX512_BF16:
+        return has_avx512_bf16() ? &sw_kernels_avx512_bf16 : NULL;
     case SW_ISA_COUNT:
         break;
     }

@@ -8,8 +8,8 @@
  * or -1 where the row is padding. Roll, padding and window partition of every lineage are nothing but such lists.
  *
  * All kernels: no allocation, no alignment needed beyond the element's, no access outside the named elements, results
- * independent of addresses. bf16 is rounded to nearest even; NaN stays NaN. Rows are summed in an order that depends on
- * C alone.
+ * independent of addresses. bf16 is rounded to nearest even; NaN stays NaN; numbers below 2^-126 may become zero. Rows are
+ * summed in an order that depends on C alone: a row's result depends on nothing but the row.
  */
 #ifndef SW_KERNELS_KERNELS_H
 #define SW_KERNELS_KERNELS_H
@@ -41,7 +41,7 @@ typedef struct sw_pixels {
 } sw_pixels;
 
 typedef struct sw_kernels {
-    const char *name; /* "plain", "avx2", "avx512" */
+    const char *name; /* "plain", "avx2", "avx512", "avx512_bf16" */
 
     /* dst[r] = LN(x[index[r]]), or a copy where norm is NULL. x is [tokens, C] float32. A row with index -1 becomes zero
      * (after the norm, as the detection lineage pads). index NULL means row r is token r. dst float32 may be x itself
@@ -51,7 +51,7 @@ typedef struct sw_kernels {
 
     /* The residual step: x[index[r]] += y[r], or += LN_post(y[r]) where post is given (V2). Then, where dst is not NULL,
      * dst[r] = LN_pre(x[index[r]]), or a copy where pre is NULL. y is float32 or bf16 panels. Rows with index -1 are
-     * skipped in x and become zero in dst; index NULL means row r is token r. */
+     * skipped in x and become zero in dst; index NULL means row r is token r. No token occurs twice. */
     void (*residual)(float *x, const int32_t *index, const sw_panels *y, const sw_norm *post, int32_t rows,
                      int32_t channels, const sw_panels *dst, const sw_norm *pre);
 
@@ -99,9 +99,10 @@ typedef struct sw_kernels {
 /* Instruction sets with a table of their own, in rising order. */
 typedef enum sw_isa {
     SW_ISA_PLAIN = 0,
-    SW_ISA_AVX2 = 1,   /* with FMA and F16C */
-    SW_ISA_AVX512 = 2, /* F, BW, DQ, VL */
-    SW_ISA_COUNT = 3
+    SW_ISA_AVX2 = 1,        /* with FMA and F16C */
+    SW_ISA_AVX512 = 2,      /* F, BW, DQ, VL */
+    SW_ISA_AVX512_BF16 = 3, /* the same with the conversions that every CPU with AMX has */
+    SW_ISA_COUNT = 4
 } sw_isa;
 
 /* The best table for this CPU (its operating system's support included), or the one asked for: NULL where this CPU or

@@ -13,26 +13,20 @@
 /* VF_LANES rows, their moments side by side. */
 typedef struct block {
     const float *rows[VF_LANES];
-    scaling scaling;
+    float centre[VF_LANES], scale[VF_LANES], shift[VF_LANES];
 } block;
 
 /* `n` rows; the last stands in for those beyond it, of which nothing is stored. */
-static block block_of(const float *x, int32_t n, int32_t channels, const sw_norm *norm)
+SW_INLINE void block_fill(block *b, const float *x, int32_t n, int32_t channels, const sw_norm *norm)
 {
-    block b;
-    float centre[VF_LANES], scale[VF_LANES], shift[VF_LANES];
-    const float inverse = 1 / (float)channels;
-    for (int i = 0; i < VF_LANES; i++) {
-        b.rows[i] = i < n ? x + (size_t)i * (size_t)channels : b.rows[i - 1];
-        moments m = {0, 1, 0};
-        if (norm != NULL && i < n)
-            m = moments_of(b.rows[i], channels, inverse, norm->eps);
-        centre[i] = m.centre;
-        scale[i] = m.scale;
-        shift[i] = m.shift;
+    for (int i = 0; i < VF_LANES; i++)
+        b->rows[i] = x + (size_t)(i < n ? i : n - 1) * (size_t)channels;
+    for (int i = 0; norm != NULL && i < VF_LANES; i += GROUP) {
+        const moments m = moments_of(b->rows + i, channels, 1 / (float)channels, norm->eps);
+        memcpy(b->centre + i, m.centre, sizeof m.centre);
+        memcpy(b->scale + i, m.scale, sizeof m.scale);
+        memcpy(b->shift + i, m.shift, sizeof m.shift);
     }
-    b.scaling = (scaling){vf_load(centre), vf_load(scale), vf_load(shift)};
-    return b;
 }
 
 /* Channels c .. c + width - 1 of a block, to `n` places in each plane. */
@@ -50,11 +44,13 @@ SW_INLINE void store_channels(float *map, size_t plane, const block *b, int n, i
     }
     vf columns[VF_LANES];
     vf_transpose(columns, from);
+    const scaling s = norm == NULL ? (scaling){vf_set(0), vf_set(1), vf_set(0)}
+                                   : (scaling){vf_load(b->centre), vf_load(b->scale), vf_load(b->shift)};
     for (int k = 0; k < width; k++) {
         float *to = map + (size_t)(c + k) * plane;
         vf v = columns[k];
         if (norm != NULL)
-            v = scaling_apply(&b->scaling, v, vf_set(norm->weight[c + k]), vf_set(norm->bias[c + k]));
+            v = scaling_apply(&s, v, vf_set(norm->weight[c + k]), vf_set(norm->bias[c + k]));
         if (stream)
             vf_stream(to, v);
         else if (n == VF_LANES)
@@ -67,7 +63,8 @@ SW_INLINE void store_channels(float *map, size_t plane, const block *b, int n, i
 SW_INLINE void store_block(float *map, size_t plane, const float *x, int32_t n, int32_t channels, const sw_norm *norm,
                            bool stream)
 {
-    const block b = block_of(x, n, channels, norm);
+    block b;
+    block_fill(&b, x, n, channels, norm);
     int32_t c = 0;
     for (; c + VF_LANES <= channels; c += VF_LANES)
         store_channels(map, plane, &b, n, c, VF_LANES, norm, stream);
@@ -100,15 +97,19 @@ static void store_channels_first(float *map, size_t plane, const float *x, int32
 
 static void store_channels_last(float *map, const float *x, int32_t rows, int32_t channels, const sw_norm *norm)
 {
-    const float inverse = 1 / (float)channels;
-    for (int32_t r = 0; r < rows; r++) {
-        const float *from = x + (size_t)r * (size_t)channels;
-        float *to = map + (size_t)r * (size_t)channels;
-        if (norm != NULL)
-            row_normalise(to, SW_F32, from, channels, moments_of(from, channels, inverse, norm->eps), norm->weight,
-                          norm->bias);
-        else
-            row_copy(to, SW_F32, from, SW_F32, channels);
+    if (norm == NULL) {
+        memcpy(map, x, (size_t)rows * (size_t)channels * sizeof *map);
+        return;
+    }
+    for (int32_t r = 0; r < rows; r += GROUP) {
+        const int32_t count = rows - r < GROUP ? rows - r : GROUP;
+        const float *from[GROUP];
+        for (int k = 0; k < GROUP; k++)
+            from[k] = k < count ? x + (size_t)(r + k) * (size_t)channels : from[k - 1];
+        const moments m = moments_of(from, channels, 1 / (float)channels, norm->eps);
+        for (int k = 0; k < count; k++)
+            row_normalise(map + (size_t)(r + k) * (size_t)channels, SW_F32, from[k], channels, scaling_of(&m, k),
+                          norm->weight, norm->bias);
     }
 }
 

@@ -1,232 +1,332 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the residual stream x [tokens, C] and the tiles of a product: gather with LayerNorm, the residual step, and the
- * gather of patch merging.
+ * gather of patch merging. Each collects the rows of its tile that are not padding into groups of four.
  */
 #include "row.h"
 #include "set.h"
 
 /* How many rows ahead of the one at work the map is asked for: it comes from memory, in an order that no hardware
  * prefetcher guesses. */
-#define AHEAD 6
+#define AHEAD 8
 
-SW_INLINE void *panels_at(const sw_panels *panels, int32_t row, int32_t column)
+typedef struct group {
+    int32_t count;
+    int32_t rows[GROUP];  /* of the tile                                       */
+    float *tokens[GROUP]; /* of the map; beyond count they repeat the one before */
+} group;
+
+SW_INLINE void *panels_at(const sw_panels *panels, int32_t row, int32_t panel)
 {
-    const int32_t panel = column / panels->width;
-    const size_t at = (size_t)panel * panels->stride + (size_t)row * (size_t)panels->width +
-                      (size_t)(column - panel * panels->width);
+    const size_t at = (size_t)panel * panels->stride + (size_t)row * (size_t)panels->width;
     return vf_at(panels->data, panels->type, at);
-}
-
-/* Row `row` of dst becomes columns at .. at + n - 1 of a row, normalised where norm is given. */
-SW_INLINE void panels_put_typed(const sw_panels *dst, sw_type type, int32_t row, int32_t at, const float *x, int32_t n,
-                                const moments *m, const sw_norm *norm)
-{
-    while (n > 0) {
-        const int32_t left = dst->width - at % dst->width;
-        const int32_t count = left < n ? left : n;
-        void *to = panels_at(dst, row, at);
-        if (norm != NULL)
-            row_normalise(to, type, x, count, *m, norm->weight + at, norm->bias + at);
-        else
-            row_copy(to, type, x, SW_F32, count);
-        at += count;
-        x += count;
-        n -= count;
-    }
-}
-
-static void panels_put(const sw_panels *dst, int32_t row, int32_t at, const float *x, int32_t n, const moments *m,
-                       const sw_norm *norm)
-{
-    if (dst->type == SW_F32)
-        panels_put_typed(dst, SW_F32, row, at, x, n, m, norm);
-    else
-        panels_put_typed(dst, SW_BF16, row, at, x, n, m, norm);
 }
 
 static void panels_zero(const sw_panels *dst, int32_t row, int32_t channels)
 {
-    for (int32_t c = 0; c < channels; c += dst->width)
-        row_zero(panels_at(dst, row, c), dst->type, dst->width);
+    for (int32_t p = 0; p < channels / dst->width; p++)
+        row_zero(panels_at(dst, row, p), dst->type, dst->width);
 }
 
-SW_INLINE int32_t token_of(const int32_t *index, int32_t row)
+SW_INLINE void group_fill(group *g)
 {
-    return index == NULL ? row : index[row];
+    for (int k = g->count; k < GROUP; k++)
+        g->tokens[k] = g->tokens[k - 1];
+}
+
+SW_INLINE void prefetch(const float *x, int32_t channels)
+{
+    for (int32_t c = 0; c < channels; c += 16)
+        __builtin_prefetch(x + c);
 }
 
 SW_INLINE void prefetch_ahead(const float *x, const int32_t *index, int32_t row, int32_t rows, int32_t channels)
 {
     if (index != NULL && row + AHEAD < rows && index[row + AHEAD] >= 0)
-        row_prefetch(x + (size_t)index[row + AHEAD] * (size_t)channels, channels);
+        prefetch(x + (size_t)index[row + AHEAD] * (size_t)channels, channels);
+}
+
+/* Columns at .. at + n - 1 of a row of dst, from x. Columns may lie in several panels. */
+SW_INLINE void put_typed(const sw_panels *dst, sw_type type, int32_t row, int32_t at, const float *x, int32_t n,
+                         const scaling *s, const sw_norm *norm)
+{
+    int32_t panel = at / dst->width, column = at % dst->width;
+    while (n > 0) {
+        const int32_t count = dst->width - column < n ? dst->width - column : n;
+        void *to = vf_at(panels_at(dst, row, panel), type, (size_t)column);
+        if (norm != NULL)
+            row_normalise(to, type, x, count, *s, norm->weight + at, norm->bias + at);
+        else
+            row_copy(to, type, x, SW_F32, count);
+        at += count;
+        x += count;
+        n -= count;
+        panel++;
+        column = 0;
+    }
+}
+
+SW_INLINE void put(const sw_panels *dst, int32_t row, int32_t at, const float *x, int32_t n, const scaling *s,
+                   const sw_norm *norm)
+{
+    if (dst->type == SW_F32)
+        put_typed(dst, SW_F32, row, at, x, n, s, norm);
+    else
+        put_typed(dst, SW_BF16, row, at, x, n, s, norm);
+}
+
+static void group_put(const sw_panels *dst, const group *g, int32_t channels, const moments *m, const sw_norm *norm)
+{
+    for (int k = 0; k < g->count; k++) {
+        const scaling s = norm != NULL ? scaling_of(m, k) : (scaling){vf_set(0), vf_set(1), vf_set(0)};
+        put(dst, g->rows[k], 0, g->tokens[k], channels, &s, norm);
+    }
+}
+
+static void gather_group(const sw_panels *dst, group *g, int32_t channels, const sw_norm *norm)
+{
+    moments m;
+    group_fill(g);
+    if (norm != NULL)
+        m = moments_of((const float *const *)g->tokens, channels, 1 / (float)channels, norm->eps);
+    group_put(dst, g, channels, &m, norm);
+    g->count = 0;
 }
 
 void sw_gather(const sw_panels *dst, const float *x, const int32_t *index, int32_t rows, int32_t channels,
                const sw_norm *norm)
 {
-    const float inverse = 1 / (float)channels;
+    group g = {0};
     for (int32_t r = 0; r < rows; r++) {
         prefetch_ahead(x, index, r, rows, channels);
-        const int32_t token = token_of(index, r);
+        const int32_t token = index == NULL ? r : index[r];
         if (token < 0) {
             panels_zero(dst, r, channels);
             continue;
         }
-        const float *from = x + (size_t)token * (size_t)channels;
-        moments m = {0, 1, 0};
-        if (norm != NULL)
-            m = moments_of(from, channels, inverse, norm->eps);
-        panels_put(dst, r, 0, from, channels, &m, norm);
+        g.rows[g.count] = r;
+        g.tokens[g.count++] = (float *)(uintptr_t)(x + (size_t)token * (size_t)channels);
+        if (g.count == GROUP)
+            gather_group(dst, &g, channels, norm);
     }
+    if (g.count > 0)
+        gather_group(dst, &g, channels, norm);
 }
 
-/* A row of y that is not contiguous float32, as it goes through the two passes of its moments: pieces of at most PIECE
- * elements, a multiple of SUMS_STEP, so that the order of the sums does not depend on the panels. */
+/* Rows of y go through the two passes of their moments in pieces of at most PIECE elements, a multiple of SUMS_STEP: the
+ * order of the sums does not depend on the panels. What is not contiguous float32 is copied. */
 #define PIECE 512
 
-SW_INLINE const float *piece_of(const sw_panels *y, int32_t row, int32_t at, int32_t n, float *buffer)
+static const float *piece_of(const sw_panels *y, int32_t row, int32_t at, int32_t n, float *buffer)
 {
-    if (y->type == SW_F32 && at % y->width + n <= y->width)
-        return panels_at(y, row, at);
-    for (int32_t done = 0; done < n;) {
-        const int32_t left = y->width - (at + done) % y->width;
-        const int32_t count = left < n - done ? left : n - done;
-        row_copy(buffer + done, SW_F32, panels_at(y, row, at + done), y->type, count);
+    int32_t panel = at / y->width, column = at % y->width;
+    if (y->type == SW_F32 && column + n <= y->width)
+        return (const float *)panels_at(y, row, panel) + column;
+    for (int32_t done = 0; done < n; panel++, column = 0) {
+        const int32_t count = y->width - column < n - done ? y->width - column : n - done;
+        const void *from = vf_at(panels_at(y, row, panel), y->type, (size_t)column);
+        if (y->type == SW_F32)
+            row_copy(buffer + done, SW_F32, from, SW_F32, count);
+        else
+            row_copy(buffer + done, SW_F32, from, SW_BF16, count);
         done += count;
     }
     return buffer;
 }
 
-static moments moments_of_panels(const sw_panels *y, int32_t row, int32_t channels, float inverse, float eps)
+static void pieces_of(const sw_panels *y, const group *g, int32_t at, int32_t n, float buffer[GROUP][PIECE],
+                      const float *pieces[GROUP])
 {
-    float buffer[PIECE];
-    sums s = sums_zero();
+    for (int k = 0; k < GROUP; k++)
+        pieces[k] = k < g->count ? piece_of(y, g->rows[k], at, n, buffer[k]) : pieces[k - 1];
+}
+
+static moments moments_of_panels(const sw_panels *y, const group *g, int32_t channels, float eps)
+{
+    float buffer[GROUP][PIECE];
+    const float *pieces[GROUP];
+    const float inverse = 1 / (float)channels;
+    sums s;
+    sums_clear(&s);
     for (int32_t at = 0; at < channels; at += PIECE) {
         const int32_t n = channels - at < PIECE ? channels - at : PIECE;
-        sums_add(&s, piece_of(y, row, at, n, buffer), SW_F32, n);
+        pieces_of(y, g, at, n, buffer, pieces);
+        sums_add(&s, pieces, n);
     }
-    const float centre = sums_total(&s) * inverse;
-    deviations d = {sums_zero(), sums_zero()};
+    const vq centre = sums_centre(&s, inverse);
+    deviations d;
+    deviations_clear(&d);
     for (int32_t at = 0; at < channels; at += PIECE) {
         const int32_t n = channels - at < PIECE ? channels - at : PIECE;
-        deviations_add(&d, piece_of(y, row, at, n, buffer), SW_F32, n, centre);
+        if (channels > PIECE)
+            pieces_of(y, g, at, n, buffer, pieces);
+        deviations_add(&d, pieces, n, centre);
     }
-    return deviations_moments(&d, centre, inverse, eps);
+    return deviations_moments(&d, centre, 0, inverse, eps);
 }
 
 /* x += y, or the normalised y. */
-SW_INLINE void accumulate(float *x, const void *y, sw_type type, int32_t n, const moments *m, const float *weight,
-                          const float *bias)
+SW_INLINE void accumulate_typed(float *x, const void *y, sw_type type, int32_t n, const scaling *s, const float *weight,
+                                const float *bias)
 {
-    const scaling s = scaling_of(*m);
     int32_t i = 0;
     for (; i + VF_LANES <= n; i += VF_LANES) {
         vf v = vf_get(y, type, (size_t)i);
         if (weight != NULL)
-            v = scaling_apply(&s, v, vf_load(weight + i), vf_load(bias + i));
+            v = scaling_apply(s, v, vf_load(weight + i), vf_load(bias + i));
         vf_store(x + i, vf_add(vf_load(x + i), v));
     }
     if (i < n) {
         vf v = vf_get_n(y, type, (size_t)i, n - i);
         if (weight != NULL)
-            v = scaling_apply(&s, v, vf_load_n(weight + i, n - i), vf_load_n(bias + i, n - i));
+            v = scaling_apply(s, v, vf_load_n(weight + i, n - i), vf_load_n(bias + i, n - i));
         vf_store_n(x + i, vf_add(vf_load_n(x + i, n - i), v), n - i);
     }
 }
 
-static void accumulate_panels(float *x, const sw_panels *y, int32_t row, int32_t channels, float inverse,
-                              const sw_norm *post)
+SW_INLINE void accumulate(float *x, const void *y, sw_type type, int32_t n, const scaling *s, const float *weight,
+                          const float *bias)
 {
-    moments m = {0, 1, 0};
+    if (type == SW_F32)
+        accumulate_typed(x, y, SW_F32, n, s, weight, bias);
+    else
+        accumulate_typed(x, y, SW_BF16, n, s, weight, bias);
+}
+
+static void accumulate_group(const group *g, const sw_panels *y, int32_t channels, const sw_norm *post)
+{
+    moments m;
     if (post != NULL)
-        m = moments_of_panels(y, row, channels, inverse, post->eps);
-    for (int32_t c = 0; c < channels; c += y->width) {
-        const void *from = panels_at(y, row, c);
-        const float *weight = post == NULL ? NULL : post->weight + c;
-        const float *bias = post == NULL ? NULL : post->bias + c;
-        if (y->type == SW_F32)
-            accumulate(x + c, from, SW_F32, y->width, &m, weight, bias);
-        else
-            accumulate(x + c, from, SW_BF16, y->width, &m, weight, bias);
+        m = moments_of_panels(y, g, channels, post->eps);
+    for (int k = 0; k < g->count; k++) {
+        const scaling s = post != NULL ? scaling_of(&m, k) : (scaling){vf_set(0), vf_set(1), vf_set(0)};
+        for (int32_t p = 0, c = 0; c < channels; p++, c += y->width) {
+            const void *from = panels_at(y, g->rows[k], p);
+            if (post != NULL)
+                accumulate(g->tokens[k] + c, from, y->type, y->width, &s, post->weight + c, post->bias + c);
+            else
+                accumulate(g->tokens[k] + c, from, y->type, y->width, &s, NULL, NULL);
+        }
     }
+}
+
+static void residual_group(group *g, const sw_panels *y, const sw_norm *post, int32_t channels, const sw_panels *dst,
+                           const sw_norm *pre)
+{
+    accumulate_group(g, y, channels, post);
+    if (dst != NULL)
+        gather_group(dst, g, channels, pre);
+    g->count = 0;
 }
 
 void sw_residual(float *x, const int32_t *index, const sw_panels *y, const sw_norm *post, int32_t rows,
                  int32_t channels, const sw_panels *dst, const sw_norm *pre)
 {
-    const float inverse = 1 / (float)channels;
+    group g = {0};
     for (int32_t r = 0; r < rows; r++) {
         prefetch_ahead(x, index, r, rows, channels);
-        const int32_t token = token_of(index, r);
+        const int32_t token = index == NULL ? r : index[r];
         if (token < 0) {
             if (dst != NULL)
                 panels_zero(dst, r, channels);
             continue;
         }
-        float *to = x + (size_t)token * (size_t)channels;
-        accumulate_panels(to, y, r, channels, inverse, post);
-        if (dst != NULL) {
-            moments m = {0, 1, 0};
-            if (pre != NULL)
-                m = moments_of(to, channels, inverse, pre->eps);
-            panels_put(dst, r, 0, to, channels, &m, pre);
+        g.rows[g.count] = r;
+        g.tokens[g.count++] = x + (size_t)token * (size_t)channels;
+        if (g.count == GROUP)
+            residual_group(&g, y, post, channels, dst, pre);
+    }
+    if (g.count > 0)
+        residual_group(&g, y, post, channels, dst, pre);
+}
+
+/* A row of a merge is four rows of the map, NULL where it reads as zeros. */
+typedef struct merge_row {
+    const float *quarters[4];
+} merge_row;
+
+SW_INLINE merge_row merge_row_of(const float *x, const int32_t *tokens, int32_t channels)
+{
+    merge_row row;
+    for (int q = 0; q < 4; q++)
+        row.quarters[q] = tokens[q] < 0 ? NULL : x + (size_t)tokens[q] * (size_t)channels;
+    return row;
+}
+
+/* Of rows that lack the same quarters as the first, which those beyond `count` repeat. */
+static moments moments_of_merge(const merge_row *rows, int32_t count, int32_t channels, float eps)
+{
+    const float inverse = 1 / (4 * (float)channels);
+    const float *from[GROUP];
+    float zeros = 0;
+    sums s;
+    sums_clear(&s);
+    for (int q = 0; q < 4; q++) {
+        if (rows->quarters[q] == NULL) {
+            zeros += (float)channels;
+            continue;
         }
+        for (int k = 0; k < GROUP; k++)
+            from[k] = rows[k < count ? k : 0].quarters[q];
+        sums_add(&s, from, channels);
+    }
+    const vq centre = sums_centre(&s, inverse);
+    deviations d;
+    deviations_clear(&d);
+    for (int q = 0; q < 4; q++) {
+        if (rows->quarters[q] == NULL)
+            continue;
+        for (int k = 0; k < GROUP; k++)
+            from[k] = rows[k < count ? k : 0].quarters[q];
+        deviations_add(&d, from, channels, centre);
+    }
+    return deviations_moments(&d, centre, zeros, inverse, eps);
+}
+
+static void put_merge_row(const sw_panels *dst, int32_t r, const merge_row *row, int32_t channels, const scaling *s,
+                          const sw_norm *norm)
+{
+    static const float zeros[PIECE];
+    for (int q = 0; q < 4; q++) {
+        if (row->quarters[q] != NULL) {
+            put(dst, r, q * channels, row->quarters[q], channels, s, norm);
+            continue;
+        }
+        for (int32_t at = 0; at < channels; at += PIECE)
+            put(dst, r, q * channels + at, zeros, channels - at < PIECE ? channels - at : PIECE, s, norm);
     }
 }
 
-/* One of the four rows of a merge, or a piece of a row of zeros where the map ends. */
-static const float zeros[PIECE];
-
-SW_INLINE const float *quarter_piece(const float *x, int32_t token, int32_t at, int32_t channels, int32_t *n)
+static void put_merge_rows(const sw_panels *dst, int32_t first, const merge_row *rows, int32_t count, int32_t channels,
+                           const sw_norm *norm)
 {
-    if (token >= 0) {
-        *n = channels;
-        return x + (size_t)token * (size_t)channels;
+    moments m;
+    if (norm != NULL)
+        m = moments_of_merge(rows, count, channels, norm->eps);
+    for (int k = 0; k < count; k++) {
+        const scaling s = norm != NULL ? scaling_of(&m, k) : (scaling){vf_set(0), vf_set(1), vf_set(0)};
+        put_merge_row(dst, first + k, rows + k, channels, &s, norm);
     }
-    *n = channels - at < PIECE ? channels - at : PIECE;
-    return zeros;
-}
-
-static moments moments_of_merge(const float *x, const int32_t tokens[4], int32_t channels, float inverse, float eps)
-{
-    sums s = sums_zero();
-    int absent = 0;
-    for (int q = 0; q < 4; q++) {
-        if (tokens[q] >= 0)
-            sums_add(&s, x + (size_t)tokens[q] * (size_t)channels, SW_F32, channels);
-        else
-            absent++;
-    }
-    const float centre = sums_total(&s) * inverse;
-    deviations d = {sums_zero(), sums_zero()};
-    for (int q = 0; q < 4; q++) {
-        if (tokens[q] >= 0)
-            deviations_add(&d, x + (size_t)tokens[q] * (size_t)channels, SW_F32, channels, centre);
-    }
-    /* Equal addends would round the same way each time, so the zeros' deviations come in as one product. */
-    const float zeros_count = (float)absent * (float)channels;
-    return moments_from(sums_total(&d.plain) - zeros_count * centre,
-                        sums_total(&d.squared) + zeros_count * centre * centre, centre, inverse, eps);
 }
 
 void sw_gather_merge(const sw_panels *dst, const float *x, const int32_t *index, int32_t rows, int32_t channels,
                      const sw_norm *norm)
 {
-    const float inverse = 1 / (4 * (float)channels);
-    for (int32_t r = 0; r < rows; r++) {
-        for (int32_t q = 0; q < 4; q++)
-            prefetch_ahead(x, index, 4 * r + q, 4 * rows, channels);
-        const int32_t *tokens = index + 4 * (size_t)r;
-        moments m = {0, 1, 0};
-        if (norm != NULL)
-            m = moments_of_merge(x, tokens, channels, inverse, norm->eps);
-        for (int q = 0; q < 4; q++) {
-            int32_t n;
-            for (int32_t at = 0; at < channels; at += n) {
-                const float *from = quarter_piece(x, tokens[q], at, channels, &n);
-                panels_put(dst, r, q * channels + at, from, n, &m, norm);
+    for (int32_t r = 0; r < rows;) {
+        /* Rows with something missing, at the map's edge, go alone. */
+        merge_row batch[GROUP];
+        int32_t count = 0;
+        bool complete = true;
+        while (complete && count < GROUP && r + count < rows) {
+            const int32_t *tokens = index + 4 * (size_t)(r + count);
+            for (int32_t q = 0; q < 4; q++) {
+                prefetch_ahead(x, tokens, q, 4 * (rows - r - count), channels);
+                complete = complete && tokens[q] >= 0;
             }
+            if (complete || count == 0)
+                batch[count++] = merge_row_of(x, tokens, channels);
         }
+        put_merge_rows(dst, r, batch, count, channels, norm);
+        r += count;
     }
 }

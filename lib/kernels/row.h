@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * row.h - mean and variance of a row, and the row normalised by them.
+ * row.h - mean and variance of rows, and rows normalised by them.
  *
  * Two passes. The first gives a centre, the mean but for rounding. The second sums deviations from the centre as well as
  * their squares, so that what the centre lacks is known and the result is good even where mean >> deviation:
  *
  *      mean = centre + delta      (x - mean) / sqrt(variance + eps) = (x - centre) * scale + shift
+ *
+ * Four rows go through together: their chains of additions overlap, their sums are gathered in one go, and root and
+ * division are done once for all. No row notices its company; a group of fewer repeats one of its rows.
  */
 #ifndef SW_KERNELS_ROW_H
 #define SW_KERNELS_ROW_H
@@ -15,101 +18,124 @@
 #include "kernels.h"
 #include "vector.h"
 
-/* Four accumulators each hide the latency of the addition. */
+#define GROUP 4
+
+/* A sum in one call is the sum in several where all but the last have a multiple of SUMS_STEP elements. */
+#define SUMS_STEP (2 * VF_LANES)
+
 typedef struct sums {
-    vf lane[4];
+    vf even[GROUP], odd[GROUP];
 } sums;
 
 typedef struct deviations {
-    sums plain, squared;
+    vf plain[GROUP], squared[GROUP];
 } deviations;
 
+/* Of a row each. */
 typedef struct moments {
-    float centre, scale, shift;
+    float centre[GROUP], scale[GROUP], shift[GROUP];
 } moments;
 
-SW_INLINE sums sums_zero(void)
-{
-    return (sums){{vf_set(0), vf_set(0), vf_set(0), vf_set(0)}};
-}
-
-SW_INLINE float sums_total(const sums *s)
-{
-    return vf_sum(vf_add(vf_add(s->lane[0], s->lane[1]), vf_add(s->lane[2], s->lane[3])));
-}
-
-/* A row may come in several calls; the order of the sum is that of one call where all but the last have a multiple of
- * SUMS_STEP elements. */
-#define SUMS_STEP (4 * VF_LANES)
-
-SW_INLINE void sums_add(sums *s, const void *x, sw_type type, int32_t n)
-{
-    int32_t i = 0;
-    for (; i + SUMS_STEP <= n; i += SUMS_STEP) {
-        for (int k = 0; k < 4; k++)
-            s->lane[k] = vf_add(s->lane[k], vf_get(x, type, (size_t)(i + k * VF_LANES)));
-    }
-    for (; i + VF_LANES <= n; i += VF_LANES)
-        s->lane[0] = vf_add(s->lane[0], vf_get(x, type, (size_t)i));
-    if (i < n)
-        s->lane[1] = vf_add(s->lane[1], vf_get_n(x, type, (size_t)i, n - i));
-}
-
-SW_INLINE void deviate(sums *plain, sums *squared, int k, vf deviation)
-{
-    plain->lane[k] = vf_add(plain->lane[k], deviation);
-    squared->lane[k] = vf_fma(deviation, deviation, squared->lane[k]);
-}
-
-SW_INLINE void deviations_add(deviations *d, const void *x, sw_type type, int32_t n, float centre)
-{
-    const vf c = vf_set(centre);
-    int32_t i = 0;
-    for (; i + SUMS_STEP <= n; i += SUMS_STEP) {
-        for (int k = 0; k < 4; k++)
-            deviate(&d->plain, &d->squared, k, vf_sub(vf_get(x, type, (size_t)(i + k * VF_LANES)), c));
-    }
-    for (; i + VF_LANES <= n; i += VF_LANES)
-        deviate(&d->plain, &d->squared, 0, vf_sub(vf_get(x, type, (size_t)i), c));
-    if (i < n) {
-        const vf last = vf_sub(vf_get_n(x, type, (size_t)i, n - i), c);
-        deviate(&d->plain, &d->squared, 1, vf_first(last, n - i, vf_set(0)));
-    }
-}
-
-/* From the sums of the deviations and of their squares; `inverse` is 1 / the number of elements. */
-SW_INLINE moments moments_from(float plain, float squared, float centre, float inverse, float eps)
-{
-    const float delta = plain * inverse;
-    float variance = squared * inverse - delta * delta;
-    if (variance < 0)
-        variance = 0;
-    const float scale = 1 / sqrtf(variance + eps);
-    return (moments){centre, scale, -delta * scale};
-}
-
-SW_INLINE moments deviations_moments(const deviations *d, float centre, float inverse, float eps)
-{
-    return moments_from(sums_total(&d->plain), sums_total(&d->squared), centre, inverse, eps);
-}
-
-SW_INLINE moments moments_of(const float *x, int32_t n, float inverse, float eps)
-{
-    sums s = sums_zero();
-    sums_add(&s, x, SW_F32, n);
-    const float centre = sums_total(&s) * inverse;
-    deviations d = {sums_zero(), sums_zero()};
-    deviations_add(&d, x, SW_F32, n, centre);
-    return deviations_moments(&d, centre, inverse, eps);
-}
-
+/* How a row becomes its normalised self. */
 typedef struct scaling {
     vf centre, scale, shift;
 } scaling;
 
-SW_INLINE scaling scaling_of(moments m)
+SW_INLINE void sums_clear(sums *s)
 {
-    return (scaling){vf_set(m.centre), vf_set(m.scale), vf_set(m.shift)};
+    for (int k = 0; k < GROUP; k++)
+        s->even[k] = s->odd[k] = vf_set(0);
+}
+
+/* n more elements of each row. */
+SW_INLINE void sums_add(sums *s, const float *const x[GROUP], int32_t n)
+{
+    int32_t i = 0;
+    for (; i + SUMS_STEP <= n; i += SUMS_STEP) {
+        for (int k = 0; k < GROUP; k++) {
+            s->even[k] = vf_add(s->even[k], vf_load(x[k] + i));
+            s->odd[k] = vf_add(s->odd[k], vf_load(x[k] + i + VF_LANES));
+        }
+    }
+    if (i + VF_LANES <= n) {
+        for (int k = 0; k < GROUP; k++)
+            s->even[k] = vf_add(s->even[k], vf_load(x[k] + i));
+        i += VF_LANES;
+    }
+    if (i < n) {
+        for (int k = 0; k < GROUP; k++)
+            s->odd[k] = vf_add(s->odd[k], vf_load_n(x[k] + i, n - i));
+    }
+}
+
+/* `inverse` is 1 / the number of elements. */
+SW_INLINE vq sums_centre(const sums *s, float inverse)
+{
+    return vf_sum4(vf_add(s->even[0], s->odd[0]), vf_add(s->even[1], s->odd[1]), vf_add(s->even[2], s->odd[2]),
+                   vf_add(s->even[3], s->odd[3])) * vq_set(inverse);
+}
+
+SW_INLINE void deviations_clear(deviations *d)
+{
+    for (int k = 0; k < GROUP; k++)
+        d->plain[k] = d->squared[k] = vf_set(0);
+}
+
+SW_INLINE void deviations_add(deviations *d, const float *const x[GROUP], int32_t n, vq centre)
+{
+    const vf c[GROUP] = {vf_set(centre[0]), vf_set(centre[1]), vf_set(centre[2]), vf_set(centre[3])};
+    int32_t i = 0;
+    for (; i + VF_LANES <= n; i += VF_LANES) {
+        for (int k = 0; k < GROUP; k++) {
+            const vf deviation = vf_sub(vf_load(x[k] + i), c[k]);
+            d->plain[k] = vf_add(d->plain[k], deviation);
+            d->squared[k] = vf_fma(deviation, deviation, d->squared[k]);
+        }
+    }
+    if (i < n) {
+        for (int k = 0; k < GROUP; k++) {
+            const vf deviation = vf_first(vf_sub(vf_load_n(x[k] + i, n - i), c[k]), n - i, vf_set(0));
+            d->plain[k] = vf_add(d->plain[k], deviation);
+            d->squared[k] = vf_fma(deviation, deviation, d->squared[k]);
+        }
+    }
+}
+
+/* `zeros` more elements of each row are zero: their deviations come in as one product, for equal addends would all round
+ * the same way. */
+SW_INLINE moments deviations_moments(const deviations *d, vq centre, float zeros, float inverse, float eps)
+{
+    const vq z = vq_set(zeros), by = vq_set(inverse);
+    const vq plain = vf_sum4(d->plain[0], d->plain[1], d->plain[2], d->plain[3]) - z * centre;
+    const vq squared = vf_sum4(d->squared[0], d->squared[1], d->squared[2], d->squared[3]) + z * centre * centre;
+    const vq delta = plain * by;
+    vq variance = squared * by - delta * delta;
+    for (int k = 0; k < GROUP; k++)
+        variance[k] = variance[k] < 0 ? 0 : variance[k];
+    const vq scale = vq_set(1) / vq_sqrt(variance + vq_set(eps));
+    const vq shift = -delta * scale;
+    moments m;
+    memcpy(m.centre, &centre, sizeof m.centre);
+    memcpy(m.scale, &scale, sizeof m.scale);
+    memcpy(m.shift, &shift, sizeof m.shift);
+    return m;
+}
+
+SW_INLINE moments moments_of(const float *const x[GROUP], int32_t n, float inverse, float eps)
+{
+    sums s;
+    sums_clear(&s);
+    sums_add(&s, x, n);
+    const vq centre = sums_centre(&s, inverse);
+    deviations d;
+    deviations_clear(&d);
+    deviations_add(&d, x, n, centre);
+    return deviations_moments(&d, centre, 0, inverse, eps);
+}
+
+SW_INLINE scaling scaling_of(const moments *m, int k)
+{
+    return (scaling){vf_set(m->centre[k]), vf_set(m->scale[k]), vf_set(m->shift[k])};
 }
 
 SW_INLINE vf scaling_apply(const scaling *s, vf x, vf weight, vf bias)
@@ -118,13 +144,20 @@ SW_INLINE vf scaling_apply(const scaling *s, vf x, vf weight, vf bias)
 }
 
 /* dst = the normalised x. */
-SW_INLINE void row_normalise(void *dst, sw_type type, const float *x, int32_t n, moments m, const float *weight,
+SW_INLINE void row_normalise(void *dst, sw_type type, const float *x, int32_t n, scaling s, const float *weight,
                              const float *bias)
 {
-    const scaling s = scaling_of(m);
     int32_t i = 0;
-    for (; i + VF_LANES <= n; i += VF_LANES)
+    for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
+        const vf first = scaling_apply(&s, vf_load(x + i), vf_load(weight + i), vf_load(bias + i));
+        const vf second = scaling_apply(&s, vf_load(x + i + VF_LANES), vf_load(weight + i + VF_LANES),
+                                        vf_load(bias + i + VF_LANES));
+        vf_put_2(dst, type, (size_t)i, first, second);
+    }
+    if (i + VF_LANES <= n) {
         vf_put(dst, type, (size_t)i, scaling_apply(&s, vf_load(x + i), vf_load(weight + i), vf_load(bias + i)));
+        i += VF_LANES;
+    }
     if (i < n) {
         const vf value = scaling_apply(&s, vf_load_n(x + i, n - i), vf_load_n(weight + i, n - i),
                                        vf_load_n(bias + i, n - i));
@@ -135,8 +168,12 @@ SW_INLINE void row_normalise(void *dst, sw_type type, const float *x, int32_t n,
 SW_INLINE void row_copy(void *dst, sw_type type, const void *x, sw_type x_type, int32_t n)
 {
     int32_t i = 0;
-    for (; i + VF_LANES <= n; i += VF_LANES)
+    for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES)
+        vf_put_2(dst, type, (size_t)i, vf_get(x, x_type, (size_t)i), vf_get(x, x_type, (size_t)i + VF_LANES));
+    if (i + VF_LANES <= n) {
         vf_put(dst, type, (size_t)i, vf_get(x, x_type, (size_t)i));
+        i += VF_LANES;
+    }
     if (i < n)
         vf_put_n(dst, type, (size_t)i, vf_get_n(x, x_type, (size_t)i, n - i), n - i);
 }
@@ -144,13 +181,6 @@ SW_INLINE void row_copy(void *dst, sw_type type, const void *x, sw_type x_type, 
 SW_INLINE void row_zero(void *dst, sw_type type, int32_t n)
 {
     memset(dst, 0, (size_t)n * sw_type_size(type));
-}
-
-/* Asks for the cache lines of a row that will be read soon. */
-SW_INLINE void row_prefetch(const float *x, int32_t n)
-{
-    for (int32_t i = 0; i < n; i += 16)
-        __builtin_prefetch(x + i);
 }
 
 #endif

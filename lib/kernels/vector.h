@@ -7,15 +7,18 @@
  * Each vector_*.h gives the same names:
  *
  *      vf, vi         VF_LANES float32 or int32 values
+ *      vq             four float32 values, one for each row of a group; ordinary operators work on it
  *      vf_load        all lanes; vf_load_n: the first n (1 .. VF_LANES), the others zero, nothing beyond them touched
  *      vf_fma         a * b + c, and vf_fnma c - a * b: fused where the instruction set can
  *      vf_max         b where either is NaN, like vf_min
  *      *_bf16         16 bits in memory, float32 in the register, rounded to nearest even, NaN kept
+ *      *_bf16_2       two vectors, one after the other in memory
  *      vf_sum         of all lanes, in an order that never changes; vf_peak: the largest
+ *      vf_sum4        the sums of four vectors, each in the same order; vf_peak4: their largest
+ *      vf_of          a vq in the first four lanes; vq_of: the first four lanes
  *      vf_first       the first n lanes of a, the other lanes of b
  *      vf_zero_below  a, but zero where x < least (and not where x is NaN)
- *      vf_round       the nearest whole number, halves to even, for |a| up to 2^22
- *      vf_scale       a * 2^n for whole n between -126 and 0; anything for other n
+ *      vf_power       a * 2^n where shifted = VF_SHIFT + n, n a whole number between -126 and 0; anything for other n
  *      vf_add_where_differ  a, and a + b where the integers x and y differ
  *      vf_transpose   column c of VF_LANES rows of VF_LANES elements each
  *      vf_stream      a store past the caches to an address that is a multiple of the vector, where VF_CAN_STREAM;
@@ -50,7 +53,12 @@ SW_INLINE float sw_bf16_to(uint16_t value)
     return result;
 }
 
-#if SW_ISA == 2
+typedef float vq __attribute__((vector_size(16)));
+
+/* Adding it to a number of up to 22 bits leaves the nearest whole number, halves to even, in the last bits of the sum. */
+#define VF_SHIFT 0x1.8p23f
+
+#if SW_ISA >= 2
 #include "vector_avx512.h"
 #elif SW_ISA == 1
 #include "vector_avx2.h"
@@ -83,6 +91,21 @@ SW_INLINE void vf_put_n(void *array, sw_type type, size_t at, vf value, int n)
         vf_store_bf16_n((uint16_t *)array + at, value, n);
     else
         vf_store_n((float *)array + at, value, n);
+}
+
+SW_INLINE void vf_put_2(void *array, sw_type type, size_t at, vf first, vf second)
+{
+    if (type == SW_BF16) {
+        vf_store_bf16_2((uint16_t *)array + at, first, second);
+    } else {
+        vf_store((float *)array + at, first);
+        vf_store((float *)array + at + VF_LANES, second);
+    }
+}
+
+SW_INLINE vq vq_set(float value)
+{
+    return (vq){value, value, value, value};
 }
 
 /* The address of element `at`. */

@@ -88,6 +88,12 @@ SW_INLINE void vf_store_bf16_n(uint16_t *to, vf value, int n)
         to[i] = buffer[i];
 }
 
+SW_INLINE void vf_store_bf16_2(uint16_t *to, vf first, vf second)
+{
+    vf_store_bf16(to, first);
+    vf_store_bf16(to + VF_LANES, second);
+}
+
 SW_INLINE vf vf_add(vf a, vf b)
 {
     return _mm256_add_ps(a, b);
@@ -133,18 +139,55 @@ SW_INLINE vf vf_abs(vf a)
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
 
+/* Steps that bring the parts of all four vectors side by side: the order is that of each alone. */
+SW_INLINE vq vf_sum4(vf a, vf b, vf c, vf d)
+{
+    const vf ab = _mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+    const vf cd = _mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+    const vf low = _mm256_shuffle_ps(ab, cd, _MM_SHUFFLE(1, 0, 1, 0));
+    const vf high = _mm256_shuffle_ps(ab, cd, _MM_SHUFFLE(3, 2, 3, 2));
+    const vf abcd = _mm256_add_ps(low, high);
+    return _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1));
+}
+
+SW_INLINE vq vf_peak4(vf a, vf b, vf c, vf d)
+{
+    const vf ab = _mm256_max_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+    const vf cd = _mm256_max_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+    const vf low = _mm256_shuffle_ps(ab, cd, _MM_SHUFFLE(1, 0, 1, 0));
+    const vf high = _mm256_shuffle_ps(ab, cd, _MM_SHUFFLE(3, 2, 3, 2));
+    const vf abcd = _mm256_max_ps(low, high);
+    return _mm_max_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1));
+}
+
 SW_INLINE float vf_sum(vf a)
 {
-    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+    return vf_sum4(a, a, a, a)[0];
 }
 
 SW_INLINE float vf_peak(vf a)
 {
-    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
-    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+    return vf_peak4(a, a, a, a)[0];
+}
+
+SW_INLINE vf vf_of(vq a)
+{
+    return _mm256_zextps128_ps256(a);
+}
+
+SW_INLINE vq vq_of(vf a)
+{
+    return _mm256_castps256_ps128(a);
+}
+
+SW_INLINE vq vq_max(vq a, vq b)
+{
+    return _mm_max_ps(a, b);
+}
+
+SW_INLINE vq vq_sqrt(vq a)
+{
+    return _mm_sqrt_ps(a);
 }
 
 SW_INLINE vf vf_first(vf a, int n, vf b)
@@ -157,17 +200,11 @@ SW_INLINE vf vf_zero_below(vf a, vf x, vf least)
     return _mm256_and_ps(_mm256_cmp_ps(x, least, _CMP_NLT_UQ), a);
 }
 
-SW_INLINE vf vf_scale(vf a, vf n)
+SW_INLINE vf vf_power(vf a, vf shifted)
 {
-    /* The sum's last bits are n; its upper ones are shifted out. */
-    const __m256i bits = _mm256_castps_si256(_mm256_add_ps(n, _mm256_set1_ps(12582912.0f)));
-    const __m256i power = _mm256_slli_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(127)), 23);
-    return _mm256_mul_ps(a, _mm256_castsi256_ps(power));
-}
-
-SW_INLINE vf vf_round(vf a)
-{
-    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    /* The last bits of the sum are n; its upper ones are shifted out. */
+    const __m256i n = _mm256_castps_si256(shifted);
+    return _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23)));
 }
 
 SW_INLINE vi vi_set(int32_t value)

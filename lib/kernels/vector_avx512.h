@@ -58,6 +58,21 @@ SW_INLINE vf vf_load_bf16_n(const uint16_t *from, int n)
     return vf_widen(_mm256_maskz_loadu_epi16(vf_mask(n), from));
 }
 
+#ifdef __AVX512BF16__
+
+/* The instructions take denormal numbers for zero. */
+SW_INLINE __m256i vf_narrow(vf value)
+{
+    return (__m256i)_mm512_cvtneps_pbh(value);
+}
+
+SW_INLINE __m512i vf_narrow_2(vf first, vf second)
+{
+    return (__m512i)_mm512_cvtne2ps_pbh(second, first);
+}
+
+#else
+
 /* The bf16 numbers in the upper halves; the lower halves are rubbish. */
 SW_INLINE __m512i vf_rounded(vf value)
 {
@@ -74,6 +89,17 @@ SW_INLINE __m256i vf_narrow(vf value)
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(vf_rounded(value), 16));
 }
 
+SW_INLINE __m512i vf_narrow_2(vf first, vf second)
+{
+    const __m512i lower = _mm512_srli_epi32(vf_rounded(first), 16);
+    const __m512i both = _mm512_mask_blend_epi16(0xaaaaaaaa, lower, vf_rounded(second));
+    const __m512i order = _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26, 24, 22,
+                                           20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    return _mm512_permutexvar_epi16(order, both);
+}
+
+#endif
+
 SW_INLINE void vf_store_bf16(uint16_t *to, vf value)
 {
     _mm256_storeu_si256((__m256i *)(void *)to, vf_narrow(value));
@@ -82,6 +108,11 @@ SW_INLINE void vf_store_bf16(uint16_t *to, vf value)
 SW_INLINE void vf_store_bf16_n(uint16_t *to, vf value, int n)
 {
     _mm256_mask_storeu_epi16(to, vf_mask(n), vf_narrow(value));
+}
+
+SW_INLINE void vf_store_bf16_2(uint16_t *to, vf first, vf second)
+{
+    _mm512_storeu_si512(to, vf_narrow_2(first, second));
 }
 
 SW_INLINE vf vf_add(vf a, vf b)
@@ -129,20 +160,57 @@ SW_INLINE vf vf_abs(vf a)
     return _mm512_abs_ps(a);
 }
 
+/* Steps that bring the parts of all four vectors side by side: the order is that of each alone. */
+SW_INLINE vq vf_sum4(vf a, vf b, vf c, vf d)
+{
+    const vf ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    const vf cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    const vf low = _mm512_shuffle_ps(ab, cd, _MM_SHUFFLE(1, 0, 1, 0));
+    const vf high = _mm512_shuffle_ps(ab, cd, _MM_SHUFFLE(3, 2, 3, 2));
+    const vf abcd = _mm512_add_ps(low, high);
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(abcd), _mm512_extractf32x8_ps(abcd, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+
+SW_INLINE vq vf_peak4(vf a, vf b, vf c, vf d)
+{
+    const vf ab = _mm512_max_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    const vf cd = _mm512_max_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+    const vf low = _mm512_shuffle_ps(ab, cd, _MM_SHUFFLE(1, 0, 1, 0));
+    const vf high = _mm512_shuffle_ps(ab, cd, _MM_SHUFFLE(3, 2, 3, 2));
+    const vf abcd = _mm512_max_ps(low, high);
+    const __m256 half = _mm256_max_ps(_mm512_castps512_ps256(abcd), _mm512_extractf32x8_ps(abcd, 1));
+    return _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+
 SW_INLINE float vf_sum(vf a)
 {
-    const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
-    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+    return vf_sum4(a, a, a, a)[0];
 }
 
 SW_INLINE float vf_peak(vf a)
 {
-    const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
-    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
-    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+    return vf_peak4(a, a, a, a)[0];
+}
+
+SW_INLINE vf vf_of(vq a)
+{
+    return _mm512_zextps128_ps512(a);
+}
+
+SW_INLINE vq vq_of(vf a)
+{
+    return _mm512_castps512_ps128(a);
+}
+
+SW_INLINE vq vq_max(vq a, vq b)
+{
+    return _mm_max_ps(a, b);
+}
+
+SW_INLINE vq vq_sqrt(vq a)
+{
+    return _mm_sqrt_ps(a);
 }
 
 SW_INLINE vf vf_first(vf a, int n, vf b)
@@ -155,14 +223,9 @@ SW_INLINE vf vf_zero_below(vf a, vf x, vf least)
     return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ), a);
 }
 
-SW_INLINE vf vf_scale(vf a, vf n)
+SW_INLINE vf vf_power(vf a, vf shifted)
 {
-    return _mm512_scalef_ps(a, n);
-}
-
-SW_INLINE vf vf_round(vf a)
-{
-    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_scalef_ps(a, _mm512_sub_ps(shifted, _mm512_set1_ps(VF_SHIFT)));
 }
 
 SW_INLINE vi vi_set(int32_t value)

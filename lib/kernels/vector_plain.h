@@ -7,6 +7,8 @@
 #ifndef SW_KERNELS_VECTOR_PLAIN_H
 #define SW_KERNELS_VECTOR_PLAIN_H
 
+#include <math.h>
+
 #define VF_LANES 4
 
 typedef float vf __attribute__((vector_size(16)));
@@ -76,6 +78,12 @@ SW_INLINE void vf_store_bf16_n(uint16_t *to, vf value, int n)
         to[i] = sw_bf16_from(value[i]);
 }
 
+SW_INLINE void vf_store_bf16_2(uint16_t *to, vf first, vf second)
+{
+    vf_store_bf16(to, first);
+    vf_store_bf16(to + VF_LANES, second);
+}
+
 SW_INLINE vf vf_add(vf a, vf b)
 {
     return a + b;
@@ -138,6 +146,36 @@ SW_INLINE float vf_peak(vf a)
     return x > y ? x : y;
 }
 
+SW_INLINE vq vf_sum4(vf a, vf b, vf c, vf d)
+{
+    return (vq){vf_sum(a), vf_sum(b), vf_sum(c), vf_sum(d)};
+}
+
+SW_INLINE vq vf_peak4(vf a, vf b, vf c, vf d)
+{
+    return (vq){vf_peak(a), vf_peak(b), vf_peak(c), vf_peak(d)};
+}
+
+SW_INLINE vf vf_of(vq a)
+{
+    return a;
+}
+
+SW_INLINE vq vq_of(vf a)
+{
+    return a;
+}
+
+SW_INLINE vq vq_max(vq a, vq b)
+{
+    return vf_max(a, b);
+}
+
+SW_INLINE vq vq_sqrt(vq a)
+{
+    return (vq){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])};
+}
+
 SW_INLINE vf vf_zero_below(vf a, vf x, vf least)
 {
     return (vf)((vi)a & ~(x < least));
@@ -148,16 +186,10 @@ SW_INLINE vf vf_first(vf a, int n, vf b)
     return vf_select((vi){0, 1, 2, 3} < n, a, b);
 }
 
-SW_INLINE vf vf_scale(vf a, vf n)
+SW_INLINE vf vf_power(vf a, vf shifted)
 {
-    /* The sum's last bits are n; its upper ones are shifted out. */
-    return a * (vf)(((vu)(n + 12582912.0f) + 127) << 23);
-}
-
-SW_INLINE vf vf_round(vf a)
-{
-    const vf magic = vf_set(12582912.0f);
-    return (a + magic) - magic;
+    /* The last bits of the sum are n; its upper ones are shifted out. */
+    return a * (vf)(((vu)shifted + 127) << 23);
 }
 
 SW_INLINE vi vi_set(int32_t value)

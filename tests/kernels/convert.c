@@ -19,6 +19,16 @@ static void widen(const sw_kernels *kernels)
     }
 }
 
+static bool right(const sw_kernels *kernels, float value, uint16_t got)
+{
+    if (isnan(value))
+        return isnan(trial_get(&got, SW_BF16, 0));
+    /* This set's instructions know no denormal numbers. */
+    if (strcmp(kernels->name, "avx512_bf16") == 0 && fabsf(value) < 0x1p-126f)
+        return (got & 0x7fff) == 0;
+    return got == trial_bf16(value);
+}
+
 /* Around every bf16 number: itself, just below, at and just above the tie, and the last before the next. */
 static void narrow(const sw_kernels *kernels)
 {
@@ -33,7 +43,7 @@ static void narrow(const sw_kernels *kernels)
     for (uint32_t i = 0; i < ALL; i++) {
         float value;
         memcpy(&value, src + i, 4);
-        if (isnan(value) ? !isnan(trial_get(dst, SW_BF16, i)) : dst[i] != trial_bf16(value))
+        if (!right(kernels, value, dst[i]))
             fail_msg("%s: %08x became %04x", kernels->name, src[i], dst[i]);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trial.h"
 
-static const char *const names[SW_ISA_COUNT] = {"plain", "avx2", "avx512"};
+static const char *const names[SW_ISA_COUNT] = {"plain", "avx2", "avx512", "avx512_bf16"};
 
 /* What the compiler's own run-time library says of this CPU. */
 static int supported(int isa)
@@ -9,12 +9,15 @@ static int supported(int isa)
 #ifdef __x86_64__
     __builtin_cpu_init();
     const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     switch (isa) {
     case SW_ISA_AVX2:
         return avx2;
     case SW_ISA_AVX512:
-        return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+        return avx512;
+    case SW_ISA_AVX512_BF16:
+        return avx512 && __builtin_cpu_supports("avx512bf16");
     default:
         break;
     }
