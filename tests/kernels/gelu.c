@@ -37,12 +37,12 @@ static void check_values(const sw_kernels *kernels, const float *values, size_t 
     }
 }
 
-/* Every 3001st float32 of all. */
+/* Every 7001st float32 of all. */
 static void all_magnitudes(const sw_kernels *kernels)
 {
     static float values[CHUNK];
     size_t count = 0;
-    for (uint64_t bits = 0; bits < UINT32_MAX; bits += 3001) {
+    for (uint64_t bits = 0; bits < UINT32_MAX; bits += 7001) {
         const uint32_t word = (uint32_t)bits;
         memcpy(values + count++, &word, 4);
         if (count == CHUNK) {
@@ -57,7 +57,7 @@ static void all_magnitudes(const sw_kernels *kernels)
 static void dense(const sw_kernels *kernels)
 {
     static float values[CHUNK];
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 20; i++) {
         for (int j = 0; j < CHUNK; j++)
             values[j] = trial_uniform(-8, 8);
         check_values(kernels, values, CHUNK);
@@ -82,7 +82,7 @@ static void special(const sw_kernels *kernels)
 /* Any count, in place, and the same bits whatever the position. */
 static void counts(const sw_kernels *kernels)
 {
-    for (size_t count = 0; count <= 140; count++) {
+    for (size_t count = 0; count <= 70; count++) {
         for (int type = 0; type < 2; type++) {
             const void *src = trial_normals(count, (sw_type)type, 0, 2);
             void *dst = guarded_alloc(count, sw_type_size((sw_type)type));

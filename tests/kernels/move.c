@@ -43,9 +43,10 @@ static void check_gather(const sw_kernels *kernels, int32_t rows, int32_t d, str
 
 static void gather_shapes(const sw_kernels *kernels)
 {
+    int turn = 0;
     for (size_t i = 0; i < COUNT_OF(row_counts); i++) {
         for (size_t j = 0; j < COUNT_OF(head_sizes); j++) {
-            for (int k = 0; k < 32; k += row_counts[i] > 64 ? 3 : 1)
+            for (int k = turn++ % 5; k < 32; k += row_counts[i] > 64 ? 15 : 5)
                 check_gather(kernels, row_counts[i], head_sizes[j],
                              (struct form){k & 1 ? SW_BF16 : SW_F32, k & 2 ? SW_BF16 : SW_F32, (k & 4) != 0, (k & 8) != 0,
                                            (k & 16) != 0});
