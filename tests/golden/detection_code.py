@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Microsoft's detection code (Swin-Transformer-Object-Detection) is on no package index; Grounding DINO's package carries
-a copy of its backbone, which is loaded here alone, without the rest of that package."""
+"""Microsoft's detection code (Swin-Transformer-Object-Detection) is on no package index; Grounding DINO's package
+carries a copy of its backbone, which is loaded here alone, without the rest of that package."""
 
 import importlib.metadata
 import importlib.util

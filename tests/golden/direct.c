@@ -37,7 +37,8 @@ static reference_linear linear_of(const fixture *file, const char *name)
     float *weight = fixture_floats(file, part);
     snprintf(part, sizeof part, "%s.bias", name);
     float *bias = fixture_has(file, part) ? fixture_floats(file, part) : NULL;
-    const reference_linear linear = reference_linear_from((int32_t)shape[0], (int32_t)(count / (size_t)shape[0]), weight, bias);
+    const reference_linear linear =
+        reference_linear_from((int32_t)shape[0], (int32_t)(count / (size_t)shape[0]), weight, bias);
     free(weight);
     free(bias);
     return linear;
@@ -63,7 +64,8 @@ static double log_distance(int32_t delta, int32_t window)
 }
 
 /* V2: 16 * sigmoid of a small network of the two distances. */
-static void network_bias(const direct_origin *from, int32_t stage, int32_t block, int32_t rows, int32_t columns, double *bias)
+static void network_bias(const direct_origin *from, int32_t stage, int32_t block, int32_t rows, int32_t columns,
+                         double *bias)
 {
     char name[128];
     double *first = fixture_doubles(from->file, block_name(name, stage, block, "attn.cpb_mlp.0.weight"));
@@ -97,7 +99,8 @@ static void position_bias(const void *source, int32_t stage, int32_t block, int3
 }
 
 /* V2 stores the biases of query and value apart; the key has none. */
-static void complete_v2(const fixture *file, int32_t stage, int32_t index, reference_block *block, int32_t channels, int32_t heads)
+static void complete_v2(const fixture *file, int32_t stage, int32_t index, reference_block *block, int32_t channels,
+                        int32_t heads)
 {
     char name[128];
     double *query = fixture_doubles(file, block_name(name, stage, index, "attn.q_bias"));

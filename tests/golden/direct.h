@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * direct.h - the small V1 and V2 networks of weights.py for the reference, read from their files without the library: in double
- * precision throughout, position biases included.
+ * direct.h - the small V1 and V2 networks of weights.py for the reference, read from their files without the library:
+ * in double precision throughout, position biases included.
  */
 #ifndef TESTS_GOLDEN_DIRECT_H
 #define TESTS_GOLDEN_DIRECT_H

@@ -104,7 +104,8 @@ double *fixture_doubles(const fixture *file, const char *tensor)
     const json_t *entry = entry_of(file, tensor);
     const size_t count = fixture_shape(file, tensor, NULL);
     const char *type = json_string_value(json_object_get(entry, "dtype"));
-    const unsigned char *from = file->data + json_integer_value(json_array_get(json_object_get(entry, "data_offsets"), 0));
+    const unsigned char *from =
+        file->data + json_integer_value(json_array_get(json_object_get(entry, "data_offsets"), 0));
     double *values = malloc((count > 0 ? count : 1) * sizeof *values);
     if (values == NULL)
         give_up("out of memory");

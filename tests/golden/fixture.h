@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fixture.h - the files of this directory as the tests read them. They are the project's own, so they are trusted: whatever is
- * wrong with one ends the test. Nothing here is shared with the library's own reader of safetensors.
+ * fixture.h - the files of this directory as the tests read them. They are the project's own, so they are trusted:
+ * whatever is wrong with one ends the test. Nothing here is shared with the library's own reader of safetensors.
  */
 #ifndef TESTS_GOLDEN_FIXTURE_H
 #define TESTS_GOLDEN_FIXTURE_H

@@ -35,7 +35,8 @@ def read(name):
     tensors = {}
     for key, entry in header.items():
         start, end = entry["data_offsets"]
-        tensors[key] = np.frombuffer(raw[8 + length + start:8 + length + end], TYPES[entry["dtype"]]).reshape(entry["shape"])
+        payload = raw[8 + length + start:8 + length + end]
+        tensors[key] = np.frombuffer(payload, TYPES[entry["dtype"]]).reshape(entry["shape"])
     return tensors, metadata
 
 
@@ -65,8 +66,8 @@ def distance(a, b):
 
 
 def expect(name, cases, metadata, owner, extra=None, tolerance=1e-13):
-    """cases: [(height, width, maps)]. The owner of an expectation writes it; every other package is compared with it and
-    stops the run where it differs."""
+    """cases: [(height, width, maps)]. The owner of an expectation writes it; every other package is compared with it
+    and stops the run where it differs."""
     if owner:
         tensors = {}
         for i, (height, width, maps) in enumerate(cases):

@@ -85,7 +85,8 @@ def openmmlab():
     # The package's own way from one window to another, in double precision.
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "weights.pth")
-        torch.save({"state_dict": {f"backbone.{name}": torch.tensor(value).double() for name, value in own.items()}}, path)
+        torch.save({"state_dict": {f"backbone.{name}": torch.tensor(value).double() for name, value in own.items()}},
+                   path)
         model = p.mmdet_build(V1, own, checkpoint=path, window=6)
     fixture.expect("v1-window6-bicubic.expect.safetensors", run(p.openmmlab_run, model, [(33, 47)]),
                    {**info, "window": "6", "resize": "bicubic"}, True)
@@ -127,7 +128,8 @@ def openmmlab():
     model = p.mmpretrain_build(POSITION, naming.openmmlab(weights.make(POSITION), 1))
     fixture.write_weights("v1-mmpretrain-position.safetensors", {
         **{f"backbone.{name}": value for name, value in ts.arrays(model).items()}, **head}, "F16", info)
-    fixture.expect("v1-mmpretrain-position.expect.safetensors", run(p.openmmlab_run, model, [(16, 16), (33, 20)]), info, True)
+    fixture.expect("v1-mmpretrain-position.expect.safetensors", run(p.openmmlab_run, model, [(16, 16), (33, 20)]),
+                   info, True)
 
 
 def torchvision():
@@ -157,7 +159,8 @@ def timm():
     fixture.expect("v1-timm.expect.safetensors", run(p.timm_run, model, sizes), info, True)
     model = p.timm_build(V1, naming.timm_features(state), 64, features=True, strict=False)
     fixture.write_weights("v1-timm-features.safetensors", ts.arrays(model), "F16", {**info, "class": "FeatureListNet"})
-    fixture.expect("v1-timm.expect.safetensors", run(p.timm_run, model, sizes), {**info, "class": "FeatureListNet"}, False)
+    fixture.expect("v1-timm.expect.safetensors", run(p.timm_run, model, sizes), {**info, "class": "FeatureListNet"},
+                   False)
 
     # Windows clamped per axis to another image, or chosen larger: the tables are resized.
     for name, net, size in (("24x48", V1, (24, 48)), ("window5", Network(window=5), (48, 48)),
@@ -179,10 +182,12 @@ def timm():
     fixture.expect("v2-timm.expect.safetensors", run(p.timm_run, model, sizes), info, True)
     model = p.timm_build(V2, naming.timm_features(state), 64, features=True, strict=False)
     fixture.write_weights("v2-timm-features.safetensors", ts.arrays(model), "BF16", {**info, "class": "FeatureListNet"})
-    fixture.expect("v2-timm.expect.safetensors", run(p.timm_run, model, sizes), {**info, "class": "FeatureListNet"}, False)
+    fixture.expect("v2-timm.expect.safetensors", run(p.timm_run, model, sizes), {**info, "class": "FeatureListNet"},
+                   False)
     # A map of 9 is halved to 5 here; up to version 1.0.26 the package took it for 4, which is one window.
     model = p.timm_build(V2, naming.timm(state), 36)
-    fixture.expect("v2-timm-36.expect.safetensors", run(p.timm_run, model, [(36, 36)]), {**info, "image_size": "36,36"}, True)
+    fixture.expect("v2-timm-36.expect.safetensors", run(p.timm_run, model, [(36, 36)]),
+                   {**info, "image_size": "36,36"}, True)
 
 
 def timm_old():
@@ -216,7 +221,8 @@ def timm_old():
     model = p.timm_old_build(V2, state, 64)
     fixture.write_weights("v2-timm-old.safetensors", ts.arrays(model), "F16", info)
     stored = {**ts.arrays(model), **{name: buffer.numpy() for name, buffer in model.named_buffers()}}
-    fixture.write_weights("v2-microsoft.safetensors", stored, "BF16", {**info, "buffers": "stored as Microsoft's code does"})
+    fixture.write_weights("v2-microsoft.safetensors", stored, "BF16",
+                          {**info, "buffers": "stored as Microsoft's code does"})
     attention = ts.Taps([model.layers[1].blocks[1].attn.attn_drop])
     cases = run(p.timm_old_run, model, [(64, 64)])
     probabilities = attention.kept[0].detach().numpy()
@@ -265,7 +271,8 @@ def transformers(naming_of, generation):
         info = about("transformers", "SwinModel", lineage="huggingface", out_norm="no", image_size="16,16")
         model = p.transformers_build(POSITION, naming_of(weights.make(POSITION), "", "model"), "model", 16)
         fixture.write_weights("v1-huggingface5-position.safetensors", ts.arrays(model), "F16", info)
-        fixture.expect("v1-microsoft-position.expect.safetensors", run(p.transformers_run, model, [(16, 16)]), info, False)
+        fixture.expect("v1-microsoft-position.expect.safetensors", run(p.transformers_run, model, [(16, 16)]), info,
+                       False)
     transformers_v2(generation == 4)
 
 
@@ -274,13 +281,15 @@ def transformers_v2(owner):
     import torch_support as ts
     state = weights.make(V2)
     sizes = [(64, 64), (36, 48), (64, 32)]
-    info = about("transformers", "Swinv2ForImageClassification", lineage="huggingface", out_norm="no", image_size="64,64")
+    info = about("transformers", "Swinv2ForImageClassification", lineage="huggingface", out_norm="no",
+                 image_size="64,64")
     model = p.transformers_build(V2, naming.huggingface4(state, "swinv2.", "classifier"), "classifier")
     if owner:
         fixture.write_weights("v2-huggingface-classifier.safetensors", ts.arrays(model), "F16", info)
     fixture.expect("v2-huggingface.expect.safetensors", run(p.transformers_run, model, sizes), info, owner)
     info["class"] = "Swinv2Backbone"
-    model = p.transformers_build(V2, naming.drop(naming.huggingface4(state, "", "backbone"), "hidden_states_norms"), "backbone")
+    model = p.transformers_build(V2, naming.drop(naming.huggingface4(state, "", "backbone"), "hidden_states_norms"),
+                                 "backbone")
     if owner:
         fixture.write_weights("v2-huggingface-backbone.safetensors", ts.arrays(model), "BF16", info)
     fixture.expect("v2-huggingface.expect.safetensors", run(p.transformers_run, model, sizes), info, False)
@@ -294,7 +303,8 @@ def transformers_v2(owner):
     # Configured for 32 pixels: the last stage's window becomes its map of two rows.
     info["image_size"] = "32,32"
     model = p.transformers_build(V2, naming.huggingface4(state, "swinv2.", "classifier"), "classifier", 32)
-    fixture.expect("v2-huggingface-32.expect.safetensors", run(p.transformers_run, model, [(32, 32), (36, 48)]), info, owner)
+    fixture.expect("v2-huggingface-32.expect.safetensors", run(p.transformers_run, model, [(32, 32), (36, 48)]), info,
+                   owner)
 
 
 def transformers_old():
@@ -309,9 +319,11 @@ def paddledet():
     import packages as p
     info = about("paddledet", "SwinTransformer", lineage="detection", out_norm="yes")
     model = p.paddle_build(V1, naming.paddle(weights.make(V1)))
-    fixture.write_weights("v1-paddledetection.safetensors", {k: v.numpy() for k, v in model.state_dict().items()}, "F16", info)
+    fixture.write_weights("v1-paddledetection.safetensors", {k: v.numpy() for k, v in model.state_dict().items()},
+                          "F16", info)
     # Single precision: the package has masks in no other. Odd maps stop it at their first merge.
-    fixture.expect("v1-detection.expect.safetensors", [(64, 32, p.paddle_run(model, IMAGE, 64, 32))], info, False, tolerance=2e-6)
+    fixture.expect("v1-detection.expect.safetensors", [(64, 32, p.paddle_run(model, IMAGE, 64, 32))], info, False,
+                   tolerance=2e-6)
 
 
 GROUPS = {

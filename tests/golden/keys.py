@@ -3,14 +3,15 @@
 
     python keys.py GROUP...
 
-A group is what one environment can import; README.md lists the environments. A file holds one naming and looks like this:
+A group is what one environment can import; README.md lists the environments. A file holds one naming and looks like
+this:
 
     # comment
     presets swin_tiny_patch4_window7_224 swin_small_patch4_window7_224 ...
     layers.0.blocks.{0,1}.norm1.weight F32 96 96 ...
 
-One line per tensor: its name, safetensors' word for its type, and its shape for each preset, `-` where that preset has no
-such tensor and `scalar` for a shape without dimensions. `{0,1}` stands for one tensor per listed number.
+One line per tensor: its name, safetensors' word for its type, and its shape for each preset, `-` where that preset has
+no such tensor and `scalar` for a shape without dimensions. `{0,1}` stands for one tensor per listed number.
 """
 
 import re
@@ -127,7 +128,8 @@ def timm_current():
     emit("timm-features", about + ["the same with features_only=True"], lambda p: build(p, True), V1)
     emit("v2-timm", about + ["timm.models.swin_transformer_v2.SwinTransformerV2"], build, V2)
     emit("v2-timm-features", about + ["the same with features_only=True"], lambda p: build(p, True), V2)
-    emit("v2-timm-cr", about + ["timm.models.swin_transformer_v2_cr.SwinTransformerV2Cr: another architecture"], build_cr,
+    emit("v2-timm-cr", about + ["timm.models.swin_transformer_v2_cr.SwinTransformerV2Cr: another architecture"],
+         build_cr,
          [p for p in V2 if p.name in ("swinv2_tiny_patch4_window8_256", "swinv2_base_patch4_window8_256")])
 
 
@@ -165,7 +167,8 @@ def timm_old():
                     state[key] = buffers[key]
         return State(state)
 
-    emit("v2-microsoft", about + ["with the two tensors that Microsoft's code stores beside them: derived"], microsoft, V2)
+    emit("v2-microsoft", about + ["with the two tensors that Microsoft's code stores beside them: derived"],
+         microsoft, V2)
 
     # SimMIM is on no package index either.
     def simmim(p):

@@ -61,7 +61,8 @@ def openmmlab(state, version):
     if "absolute_pos_embed" in state:
         state["absolute_pos_embed"] = tokens(state["absolute_pos_embed"])
     state = rename(state, (r"^patch_embed\.proj\.", "patch_embed.projection."), (r"^layers\.", "stages."),
-                   (r"\.attn\.", ".attn.w_msa."), (r"\.mlp\.fc1\.", ".ffn.layers.0.0."), (r"\.mlp\.fc2\.", ".ffn.layers.1."))
+                   (r"\.attn\.", ".attn.w_msa."), (r"\.mlp\.fc1\.", ".ffn.layers.0.0."),
+                   (r"\.mlp\.fc2\.", ".ffn.layers.1."))
     return later_downsample(state, "stages", "stages") if version == 2 else state
 
 
@@ -121,7 +122,8 @@ def huggingface4(state, prefix="", kind="classifier"):
 
 def huggingface5(state, prefix="", kind="classifier"):
     """V1 alone: transformers 5 keeps the older names in V2."""
-    state = split_qkv(huggingface_outside(state, prefix, kind), "attention.q_proj", "attention.k_proj", "attention.v_proj")
+    state = split_qkv(huggingface_outside(state, prefix, kind), "attention.q_proj", "attention.k_proj",
+                      "attention.v_proj")
     return rename(state, (r"\.attn\.proj\.", ".attention.o_proj."),
                   (r"\.attn\.relative_position_bias_table$",
                    ".attention.relative_position_bias.relative_position_bias_table"),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The packages, each asked for the same small networks.
 
-A builder takes a Network, weights under the package's names and options, and gives a module; a runner takes the module, the
-picture and a size, and gives one map [C, H, W] per stage in double precision, taken before patch merging.
+A builder takes a Network, weights under the package's names and options, and gives a module; a runner takes the module,
+the picture and a size, and gives one map [C, H, W] per stage in double precision, taken before patch merging.
 """
 
 try:
@@ -110,8 +110,9 @@ def mmdet_build(net, state, checkpoint=None, window=None):
     from mmdet.models.backbones.swin import SwinTransformer
     from mmengine.config import ConfigDict
 
-    model = SwinTransformer(pretrain_img_size=net.position * net.patch or 224, embed_dims=net.embed, patch_size=net.patch,
-                            window_size=window or net.stage_window(0)[0], mlp_ratio=net.mlp_ratio, depths=net.depths,
+    model = SwinTransformer(pretrain_img_size=net.position * net.patch or 224, embed_dims=net.embed,
+                            patch_size=net.patch, window_size=window or net.stage_window(0)[0],
+                            mlp_ratio=net.mlp_ratio, depths=net.depths,
                             num_heads=net.heads, out_indices=with_norms(net), strides=(net.patch, 2, 2, 2),
                             init_cfg=ConfigDict(type="Pretrained", checkpoint=checkpoint) if checkpoint else None)
     if checkpoint:
@@ -156,7 +157,8 @@ def transformers_build(net, state, kind, image_size=64):
     cls = getattr(t, ("Swin" if net.version == 1 else "Swinv2") + name)
     return ts.load(cls(config(image_size=image_size, patch_size=net.patch, embed_dim=net.embed, depths=list(net.depths),
                               num_heads=list(net.heads), window_size=net.stage_window(0)[0],
-                              mlp_ratio=float(net.mlp_ratio), use_absolute_embeddings=bool(net.position), num_labels=weights.CLASSES,
+                              mlp_ratio=float(net.mlp_ratio), use_absolute_embeddings=bool(net.position),
+                              num_labels=weights.CLASSES,
                               out_features=[f"stage{s + 1}" for s in range(len(net.depths))], **options)), state)
 
 

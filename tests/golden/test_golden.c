@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library, through its public interface alone, against what the published packages compute: every case of cases.txt.
+ * The library, through its public interface alone, against what the published packages compute: every case of
+ * cases.txt.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,8 @@ static void check(swin_status status, const swin_error *err, const golden_case *
         fail_msg("%s: %s", one->name, err->message);
 }
 
-static void check_level(const golden_case *one, const fixture *expect, int size, const swin_output_info *info, const float *map)
+static void check_level(const golden_case *one, const fixture *expect, int size, const swin_output_info *info,
+                        const float *map)
 {
     char name[64];
     int64_t shape[FIXTURE_MAX_RANK];
@@ -45,13 +47,14 @@ static void check_level(const golden_case *one, const fixture *expect, int size,
     }
     const double distance = fixture_distance(values, expected, count);
     if (!(distance <= RELATIVE_L2) || !(largest_error <= LARGEST * largest))
-        fail_msg("%s, %s: relative L2 distance %.2e, largest difference %.2e of %.2e", one->name, name, distance, largest_error,
-                 largest);
+        fail_msg("%s, %s: relative L2 distance %.2e, largest difference %.2e of %.2e", one->name, name, distance,
+                 largest_error, largest);
     free(values);
     free(expected);
 }
 
-static void run_size(const golden_case *one, const fixture *expect, int size, const swin_model *model, swin_session *session)
+static void run_size(const golden_case *one, const fixture *expect, int size, const swin_model *model,
+                     swin_session *session)
 {
     char name[64];
     snprintf(name, sizeof name, "size.%d", size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The double-precision reference against what the published packages compute: first with weights read from the files here, in
- * double precision throughout; then with weights read by the library, for every case of cases.txt.
+ * The double-precision reference against what the published packages compute: first with weights read from the files
+ * here, in double precision throughout; then with weights read by the library, for every case of cases.txt.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,14 +20,13 @@
 #include "reference/backbone.h"
 #include "reference/from_model.h"
 
-/* Both sides compute in double precision and differ in the order of their sums alone. These networks have 6 blocks of 6 sums
- * of up to 96 terms: 2^-53 * 6 * 6 * 96 = 4e-13 were all roundings to fall the same way. Seen: less
- * than 1e-14. */
+/* Both sides compute in double precision and differ in the order of their sums alone. These networks have 6 blocks of 6
+ * sums of up to 96 terms: 2^-53 * 6 * 6 * 96 = 4e-13 were all roundings to fall the same way. Seen: less than 1e-14. */
 #define DOUBLE_TOLERANCE 1e-12
 
-/* Position biases that the library computes rather than copies (V2; resized tables) come as float: up to 16 in size, they are
- * wrong by 2^-21 at most, which is the relative error of an attention weight; some packages resize tables in single precision,
- * no better. A softmax doubles it, and 6 blocks add up: 6 * 2 * 2^-21 = 6e-6. Seen: 6e-7. */
+/* Position biases that the library computes rather than copies (V2; resized tables) come as float: up to 16 in size,
+ * they are wrong by 2^-21 at most, which is the relative error of an attention weight; some packages resize tables in
+ * single precision, no better. A softmax doubles it, and 6 blocks add up: 6 * 2 * 2^-21 = 6e-6. Seen: 6e-7. */
 #define SINGLE_TOLERANCE 6e-6
 
 /* The top left corner of the picture that all expectations were computed from. */

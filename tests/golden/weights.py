@@ -110,5 +110,5 @@ def make(net):
 
 
 def image(height=72, width=80):
-    """The picture that every expectation was computed from: a case of height x width pixels uses its top left corner."""
+    """The picture that every expectation was computed from: a case uses a top left corner of it."""
     return random(Network(), "image", (3, height, width), 1.2)

@@ -34,19 +34,23 @@ static double *token(const tokens *x, int32_t row, int32_t column)
  * Layers
  */
 
-/* y[n][out] = x[n][in] * weight + bias */
+/* y[n][out] = x[n][in] * weight + bias. Some tokens at a time, so that not each of them fetches the whole weight anew. */
 static void apply_linear(const reference_linear *linear, size_t n, const double *x, double *y)
 {
-    const size_t in = (size_t)linear->in, out = (size_t)linear->out;
-    for (size_t t = 0; t < n; t++) {
-        double *to = y + t * out;
-        for (size_t o = 0; o < out; o++)
-            to[o] = linear->bias != NULL ? linear->bias[o] : 0;
-        for (size_t i = 0; i < in; i++) {
-            const double value = x[t * in + i];
-            const double *weight = linear->weight + i * out;
+    const size_t in = (size_t)linear->in, out = (size_t)linear->out, group = 16;
+    for (size_t first = 0; first < n; first += group) {
+        const size_t end = first + group < n ? first + group : n;
+        for (size_t t = first; t < end; t++)
             for (size_t o = 0; o < out; o++)
-                to[o] += value * weight[o];
+                y[t * out + o] = linear->bias != NULL ? linear->bias[o] : 0;
+        for (size_t i = 0; i < in; i++) {
+            const double *weight = linear->weight + i * out;
+            for (size_t t = first; t < end; t++) {
+                const double value = x[t * in + i];
+                double *to = y + t * out;
+                for (size_t o = 0; o < out; o++)
+                    to[o] += value * weight[o];
+            }
         }
     }
 }
@@ -93,7 +97,7 @@ static int32_t clamped(int32_t index, int32_t size)
     return index < 0 ? 0 : index >= size ? size - 1 : index;
 }
 
-/* Adds the absolute position embedding, resized to the map as PyTorch's bicubic interpolate does (align_corners off). */
+/* Adds the absolute position embedding, resized to the map as PyTorch's bicubic interpolate does. */
 static void add_position(const reference_weights *weights, tokens *x)
 {
     const int32_t grid_rows = weights->config.absolute_position[0], grid_columns = weights->config.absolute_position[1];
@@ -109,7 +113,9 @@ static void add_position(const reference_weights *weights, tokens *x)
                     double along[4];
                     for (int32_t j = 0; j < 4; j++) {
                         const int32_t r = clamped(top - 1 + i, grid_rows), s = clamped(left - 1 + j, grid_columns);
-                        along[j] = weights->position[((size_t)r * (size_t)grid_columns + (size_t)s) * (size_t)x->channels + (size_t)c];
+                        along[j] =
+                            weights->position[((size_t)r * (size_t)grid_columns + (size_t)s) * (size_t)x->channels +
+                                              (size_t)c];
                     }
                     across[i] = cubic(along, z - left);
                 }
@@ -169,8 +175,9 @@ static double length(const double *a, int32_t n)
 
 /* Attention within one window of T tokens, in place, before the projection: x[T][C] becomes the concatenated heads.
  * probabilities: [heads][T][T]. */
-static void attend(const reference_weights *weights, int32_t stage, const reference_block *block, const reference_rule *rule,
-                   const double *bias, const int32_t *regions, double *x, double *probabilities)
+static void attend(const reference_weights *weights, int32_t stage, const reference_block *block,
+                   const reference_rule *rule, const double *bias, const int32_t *regions, double *x,
+                   double *probabilities)
 {
     const int32_t rows = rule->window[0], columns = rule->window[1], count = rows * columns;
     const int32_t channels = reference_channels(&weights->config, stage);
@@ -219,7 +226,8 @@ static void apply_attention(const reference_weights *weights, int32_t stage, int
     const int32_t heads = weights->config.heads[stage], count = rule->window[0] * rule->window[1];
     const size_t channels = (size_t)x->channels;
     reference_layout layout = reference_layout_new(rule, x->rows, x->columns);
-    double *bias = reference_alloc((size_t)heads * (size_t)((2 * rule->window[0] - 1) * (2 * rule->window[1] - 1)), sizeof *bias);
+    double *bias =
+        reference_alloc((size_t)heads * (size_t)((2 * rule->window[0] - 1) * (2 * rule->window[1] - 1)), sizeof *bias);
     weights->position_bias(weights->source, stage, index, rule->window[0], rule->window[1], bias);
 
     const size_t per_window = (size_t)heads * (size_t)count * (size_t)count;
@@ -233,13 +241,15 @@ static void apply_attention(const reference_weights *weights, int32_t stage, int
             if (source[i] < 0) /* padding */
                 memset(window + (size_t)i * channels, 0, channels * sizeof *window);
             else
-                memcpy(window + (size_t)i * channels, x->data + (size_t)source[i] * channels, channels * sizeof *window);
+                memcpy(window + (size_t)i * channels, x->data + (size_t)source[i] * channels,
+                       channels * sizeof *window);
         }
         attend(weights, stage, block, rule, bias, layout.region + (size_t)n * (size_t)count, window,
                probabilities + (keep ? (size_t)n * per_window : 0));
         for (int32_t i = 0; i < count; i++)
             if (source[i] >= 0)
-                memcpy(mixed.data + (size_t)source[i] * channels, window + (size_t)i * channels, channels * sizeof *window);
+                memcpy(mixed.data + (size_t)source[i] * channels, window + (size_t)i * channels,
+                       channels * sizeof *window);
     }
     apply_linear(&block->proj, tokens_count(x), mixed.data, x->data);
 

@@ -2,8 +2,8 @@
 /*
  * backbone.h - the whole backbone in double precision, written to be read: what every numerical test compares with.
  *
- * It is itself compared with the published packages in tests/golden. Plain loops, one thread, whole tensors at every step;
- * fast enough for a full-size network on a small image.
+ * It is itself compared with the published packages in tests/golden. Plain loops, one thread, whole tensors at every
+ * step; fast enough for a full-size network on a small image.
  */
 #ifndef TESTS_REFERENCE_BACKBONE_H
 #define TESTS_REFERENCE_BACKBONE_H
@@ -27,8 +27,8 @@ typedef struct reference_attention {
     double *probabilities;          /* [windows][heads][tokens of query][tokens of key], released with free() */
 } reference_attention;
 
-/* The normalised pixels of a picture, as swin_session_run() takes them in: planar [3][canvas rows][canvas columns], zeros
- * where the canvas is larger than the picture. Released with free(). */
+/* The normalised pixels of a picture, as swin_session_run() takes them in: planar [3][canvas rows][canvas columns],
+ * zeros where the canvas is larger than the picture. Released with free(). */
 double *reference_pixels(const swin_image *image, int32_t *height, int32_t *width);
 
 /* All levels of one picture of normalised pixels [3][height][width]. `attention` may be NULL. */

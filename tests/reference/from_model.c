@@ -21,8 +21,8 @@ static float *read_tensor(const sw_model *model, sw_kind kind, int32_t stage, in
     if (rows == 0)
         return NULL;
     if ((size_t)rows * (size_t)columns != expected) {
-        fprintf(stderr, "tensor kind %d of stage %d, block %d is %d x %d, not %zu values\n", (int)kind, (int)stage, (int)block,
-                (int)rows, (int)columns, expected);
+        fprintf(stderr, "tensor kind %d of stage %d, block %d is %d x %d, not %zu values\n", (int)kind, (int)stage,
+                (int)block, (int)rows, (int)columns, expected);
         abort();
     }
     float *values = reference_alloc(expected, sizeof *values);
@@ -52,7 +52,8 @@ static reference_linear read_linear(const sw_model *model, sw_kind weight, int h
     float *matrix = read_tensor(model, weight, stage, block, (size_t)out * (size_t)in);
     float *bias = has_bias ? read_tensor(model, (sw_kind)(weight + 1), stage, block, (size_t)out) : NULL;
     if (matrix == NULL) {
-        fprintf(stderr, "the model has no tensor of kind %d in stage %d, block %d\n", (int)weight, (int)stage, (int)block);
+        fprintf(stderr, "the model has no tensor of kind %d in stage %d, block %d\n", (int)weight, (int)stage,
+                (int)block);
         abort();
     }
     const reference_linear linear = reference_linear_from(out, in, matrix, bias);

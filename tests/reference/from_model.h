@@ -8,8 +8,8 @@
 #include "model/model.h"
 #include "weights.h"
 
-/* `model` must outlive the weights: position biases are asked for during the forward. A failure of the library's ends the
- * test with its message. Released with reference_weights_release(). */
+/* `model` must outlive the weights: position biases are asked for during the forward. A failure of the library's ends
+ * the test with its message. Released with reference_weights_release(). */
 reference_weights reference_weights_from_model(const sw_model *model);
 
 #endif

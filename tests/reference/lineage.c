@@ -30,7 +30,8 @@ static void configured_map(const swin_config *config, int32_t stage, int32_t hei
     map[0] = config->image_size[0] > 0 ? config->image_size[0] : height;
     map[1] = config->image_size[1] > 0 ? config->image_size[1] : width;
     for (int axis = 0; axis < 2; axis++) {
-        map[axis] = config->image_size[axis] > 0 ? map[axis] / config->patch_size : ceil_div(map[axis], config->patch_size);
+        map[axis] =
+            config->image_size[axis] > 0 ? map[axis] / config->patch_size : ceil_div(map[axis], config->patch_size);
         for (int32_t s = 0; s < stage; s++)
             map[axis] = round_up ? ceil_div(map[axis], 2) : map[axis] / 2;
         if (map[axis] < 1)
@@ -95,7 +96,7 @@ reference_rule reference_rule_of(const swin_config *config, int32_t stage, int32
         rule.roll_before_padding = true;
         break;
 
-    case SWIN_LINEAGE_MMPRETRAIN: /* a map with a side as long as the window is not shifted; a smaller one is refused there */
+    case SWIN_LINEAGE_MMPRETRAIN: /* a side as long as the window: no shift; a shorter one is refused there */
         if (side == rule.window[0])
             rule.shift[0] = rule.shift[1] = 0;
         break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * lineage.h - where the published implementations differ, rule by rule, as the reference computes it. Written from their
- * documents alone: it shares nothing with the library.
+ * lineage.h - where the published implementations differ, rule by rule, as the reference computes it. Written from
+ * their documents alone: it shares nothing with the library.
  */
 #ifndef TESTS_REFERENCE_LINEAGE_H
 #define TESTS_REFERENCE_LINEAGE_H

@@ -42,7 +42,8 @@ typedef struct reference_weights {
 
     /* The position bias of a block for windows of rows x columns tokens, [head][2 * rows - 1][2 * columns - 1], entry
      * (dy + rows - 1, dx + columns - 1) for a query that stands dy rows below and dx columns right of the key. */
-    void (*position_bias)(const void *source, int32_t stage, int32_t block, int32_t rows, int32_t columns, double *bias);
+    void (*position_bias)(const void *source, int32_t stage, int32_t block, int32_t rows, int32_t columns,
+                          double *bias);
     const void *source;
 } reference_weights;
 

@@ -46,8 +46,8 @@ static void roll(grid *g, int32_t down, int32_t right)
     replace(g, rolled);
 }
 
-/* Of a place on an axis of the padded map: up to the last window, in it up to where the roll came round, and after that.
- * An axis that is not shifted is one region. */
+/* Of a place on an axis of the padded map: up to the last window, in it up to where the roll came round, and after
+ * that. An axis that is not shifted is one region. */
 static int32_t band(int32_t place, int32_t size, int32_t window, int32_t shift)
 {
     if (shift == 0 || place < size - window)
@@ -78,7 +78,8 @@ reference_layout reference_layout_new(const reference_rule *rule, int32_t rows, 
             for (int32_t j = 0; j < wide; j++, at++) {
                 const int32_t row = n / across * high + i, column = n % across * wide + j;
                 layout.token[at] = *cell(&g, row, column);
-                layout.region[at] = 3 * band(row, g.rows, high, rule->shift[0]) + band(column, g.columns, wide, rule->shift[1]);
+                layout.region[at] =
+                    3 * band(row, g.rows, high, rule->shift[0]) + band(column, g.columns, wide, rule->shift[1]);
             }
         }
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window.h - which token stands where once a map is padded, rolled and cut into windows, found by doing just that to a map of
- * token numbers.
+ * window.h - which token stands where once a map is padded, rolled and cut into windows, found by doing just that to a
+ * map of token numbers.
  */
 #ifndef TESTS_REFERENCE_WINDOW_H
 #define TESTS_REFERENCE_WINDOW_H
