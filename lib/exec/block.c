@@ -110,6 +110,7 @@ static void tile_task(void *context, int32_t item, int32_t thread)
     sw_tile tile;
     sw_tile_init(&tile, &worker->tile, run->network, run->plan, s->stage_number, s->attention.shifted, item % tiles);
     sw_run_note(run, compute_tile(s, &tile, sw_run_map(run, item / tiles, s->stage_number), worker));
+    sw_run_release_tiles(run);
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -154,6 +155,7 @@ static void qkv_task(void *context, int32_t item, int32_t thread)
     const step *s = context;
     const share w = take(s, item, s->block->qkv.out_parts, thread);
     sw_run_note(s->run, run_part(&s->block->qkv, w.worker, w.tile, &w.tile->input, &w.tile->qkv, w.part));
+    sw_run_release_tiles(s->run);
 }
 
 static void attention_task(void *context, int32_t item, int32_t thread)
@@ -163,6 +165,7 @@ static void attention_task(void *context, int32_t item, int32_t thread)
     const share w = take(s, item, parts * s->tiles[0].windows, thread);
     sw_run_note(s->run, sw_attention_run(&s->attention, w.tile, w.part % parts, w.part / parts, 1,
                                          &w.worker->attention, w.worker->linear.dnn));
+    sw_run_release_tiles(s->run);
 }
 
 static void proj_task(void *context, int32_t item, int32_t thread)
@@ -170,6 +173,7 @@ static void proj_task(void *context, int32_t item, int32_t thread)
     const step *s = context;
     const share w = take(s, item, s->block->proj.out_parts, thread);
     sw_run_note(s->run, run_part(&s->block->proj, w.worker, w.tile, &w.tile->context, &w.tile->out, w.part));
+    sw_run_release_tiles(s->run);
 }
 
 static void add_attention_task(void *context, int32_t item, int32_t thread)
@@ -185,6 +189,7 @@ static void fc1_task(void *context, int32_t item, int32_t thread)
     const share w = take(s, item, s->block->fc1.out_parts, thread);
     const sw_panels place = sw_linear_part(&s->block->fc1, &w.tile->hidden, w.part);
     sw_run_note(s->run, run_fc1(s, w.tile, w.part, &place, w.worker));
+    sw_run_release_tiles(s->run);
 }
 
 static void fc2_task(void *context, int32_t item, int32_t thread)
@@ -192,6 +197,7 @@ static void fc2_task(void *context, int32_t item, int32_t thread)
     const step *s = context;
     const share w = take(s, item, s->block->fc2.out_parts, thread);
     sw_run_note(s->run, run_part(&s->block->fc2, w.worker, w.tile, &w.tile->hidden, &w.tile->out, w.part));
+    sw_run_release_tiles(s->run);
 }
 
 static void add_mlp_task(void *context, int32_t item, int32_t thread)

@@ -62,6 +62,7 @@ static void merge_task(void *context, int32_t item, int32_t thread)
     const int32_t image = item / s->chunks, first = s->begin + item % s->chunks * s->chunk;
     const int32_t rows = s->end - first < s->chunk ? s->end - first : s->chunk;
     sw_run_note(s->run, merge_rows(s, image, first, rows, &s->run->workers[thread]));
+    sw_run_release_tiles(s->run);
 }
 
 /* How far the next map may be written while the map from row pair `done` on is still to be read, in rows of the next map: the
