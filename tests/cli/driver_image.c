@@ -39,9 +39,9 @@ static void a_model_that_is_none(void **state)
 {
     (void)state;
     specimen_write_noise("a.png", 40, 30, 1);
-    place_write("torch.pth", "PK\3\4 and the rest of a ZIP file", 30);
-    place_write("old.pkl", "\x80\x02}q\x01 and so on", 16);
-    place_write("text", "not a checkpoint at all", 23);
+    place_write_text("torch.pth", "PK\3\4 and the rest of a ZIP file");
+    place_write_text("old.pkl", "\x80\x02}q\x01 and so on");
+    place_write_text("text", "not a checkpoint at all");
     program_assert_failure(program_run(NULL, "-q -w %s %s", place_path("none"), place_path("a.png")), 1,
                            "no such file");
     program_assert_failure(program_run(NULL, "-q -w %s %s", place_path("text"), place_path("a.png")), 1,
@@ -64,7 +64,7 @@ static void an_image_that_is_none(void **state)
     struct program program;
     (void)state;
     place_write("bomb.png", bomb, sizeof bomb);
-    place_write("photo.jpg", "\xff\xd8\xff\xe0 JFIF and more", 20);
+    place_write_text("photo.jpg", "\xff\xd8\xff\xe0 JFIF and more");
     program_assert_failure(program_run(NULL, "-q %s -o %s", place_path("none.png"), place_path("o")), 1,
                            "none.png: cannot be opened");
     program_assert_failure(program_run(NULL, "-q %s -o %s", place_path("photo.jpg"), place_path("o")), 1, "is a JPEG");

@@ -202,7 +202,7 @@ static void nothing_half_written(void **state)
     assert_int_equal(place_count(place_path("kept")), 1);
     specimen_assert_same_maps("kept/c2.npy", "same/c2.npy");
 
-    place_write("in-the-way", "x", 1);
+    place_write_text("in-the-way", "x");
     program_assert_failure(program_run(NULL, "-q @ %s -o %s --json", place_path("wide.png"), place_path("in-the-way")),
                            1, "in-the-way: cannot be made a directory");
 }

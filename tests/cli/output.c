@@ -90,7 +90,7 @@ static void nothing_is_left_of_what_was_given_up(void **state)
 
     /* A directory that holds something else stays. */
     assert_true(output_open(&output, place_path("here/z"), &failure));
-    place_write("here/z/other", "kept", 4);
+    place_write_text("here/z/other", "kept");
     output_close(&output);
     assert_int_equal(place_count(place_path("here/z")), 1);
 }
@@ -100,7 +100,7 @@ static void a_name_in_the_way_is_said(void **state)
     struct output output;
     struct failure failure;
     (void)state;
-    place_write("file", "x", 1);
+    place_write_text("file", "x");
     assert_false(output_open(&output, place_path("file"), &failure));
     assert_non_null(strstr(failure.text, "file: cannot be made a directory"));
     assert_false(output_open(&output, place_path("file/below"), &failure));
@@ -127,11 +127,11 @@ static void input_names_do_not_clash(void **state)
     (void)state;
     assert_int_equal(mkdir(place_path("set"), 0777), 0);
     assert_int_equal(mkdir(place_path("none"), 0777), 0);
-    place_write("set/b.png", "", 0);
-    place_write("set/a.PNG", "", 0);
-    place_write("set/x.y.png", "", 0);
-    place_write("set/notes.txt", "", 0);
-    place_write("set/.hidden.png", "", 0);
+    place_write_text("set/b.png", "");
+    place_write_text("set/a.PNG", "");
+    place_write_text("set/x.y.png", "");
+    place_write_text("set/notes.txt", "");
+    place_write_text("set/.hidden.png", "");
     char set[256];
     char none[256];
     snprintf(set, sizeof set, "%s/", place_path("set"));

@@ -49,6 +49,11 @@ void place_write(const char *name, const void *bytes, size_t count)
     }
 }
 
+void place_write_text(const char *name, const char *text)
+{
+    place_write(name, text, strlen(text));
+}
+
 char *place_read(const char *path, size_t *count)
 {
     FILE *stream = fopen(path, "rb");

@@ -16,6 +16,7 @@ int place_tear_down(void **state);
 const char *place_path(const char *name);
 
 void place_write(const char *name, const void *bytes, size_t count);
+void place_write_text(const char *name, const char *text);
 
 /* The whole file, NUL-terminated, to be freed; NULL where there is none. */
 char *place_read(const char *path, size_t *count);

@@ -74,6 +74,6 @@ void specimen_write_set(void)
     specimen_write_noise("set/a.png", 40, 30, 1);
     specimen_write_noise("set/b.png", 31, 50, 2);
     specimen_write_noise("set/d.png", 40, 30, 3);
-    place_write("set/c.png", "\x89PNG\r\n\x1a\n broken", 15);
-    place_write("set/readme.txt", "no image", 8);
+    place_write_text("set/c.png", "\x89PNG\r\n\x1a\n broken");
+    place_write_text("set/readme.txt", "no image");
 }
