@@ -8,7 +8,6 @@
 enum {
     ALIGNMENT = 64,
     PREAMBLE = 10,       /* magic, version, 16-bit header length */
-    GROWTH_DIGITS = 21,  /* numpy leaves room for a longer first dimension */
     MAX_HEADER = 1 << 16 /* far beyond what any writer produces */
 };
 
@@ -47,15 +46,13 @@ bool npy_write(FILE *stream, const char *path, const struct npy_shape *shape, co
 {
     char text[NPY_SHAPE_TEXT];
     char header[512];
-    char first[32];
     size_t count = 1;
 
     for (int i = 0; i < shape->dimensions; i++)
         count *= (size_t)shape->size[i];
-    const int digits =
-        shape->dimensions > 0 ? snprintf(first, sizeof first, "%lld", (long long)shape->size[0]) : GROWTH_DIGITS;
-    const int length = snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }%*s",
-                                npy_shape_text(shape, text), GROWTH_DIGITS - digits, "");
+    /* The room that numpy adds for a first dimension to grow lies within the padding, for shapes as short as these. */
+    const int length = snprintf(header, sizeof header, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }",
+                                npy_shape_text(shape, text));
     /* One byte is the line feed at the end. */
     const int padding = ALIGNMENT - (PREAMBLE + length + 1) % ALIGNMENT;
     const int total = length + padding + 1;
