@@ -183,6 +183,9 @@ static void upper_right_stays_upper_right(void **state)
     assert_true(level_view_create(&view, &map, &failure));
     assert_true(picture_create(&picture, WIDTH, HEIGHT, &failure));
     const struct grid grid = level_view_grid(&view, view.energy, HEIGHT, WIDTH);
+    assert_int_equal(grid.rows, ROWS);
+    assert_int_equal(grid.columns, COLUMNS);
+    assert_true(grid.row_extent == 5.75 && grid.column_extent == 10.5);
     assert_true(heatmap_draw(&picture, (struct rectangle){0, 0, WIDTH, HEIGHT}, &grid, view.range, &colours, &failure));
     for (int y = 0; y < HEIGHT; y++) {
         for (int x = 0; x < WIDTH; x++) {
