@@ -9,14 +9,6 @@
 
 #include "clock.h"
 
-void progress_start(struct progress *progress, int total, bool quiet)
-{
-    *progress = (struct progress){.total = total, .started = clock_now()};
-    pthread_mutex_init(&progress->lock, NULL);
-    progress->bar = !quiet && total > 1 && isatty(STDERR_FILENO);
-    progress->lines = !quiet && total > 1 && !progress->bar;
-}
-
 static int terminal_width(void)
 {
     struct winsize size;
@@ -58,6 +50,16 @@ static void draw(struct progress *progress, const char *path)
                  slash != NULL ? slash + 1 : path);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
+}
+
+void progress_start(struct progress *progress, int total, bool quiet)
+{
+    *progress = (struct progress){.total = total, .started = clock_now()};
+    pthread_mutex_init(&progress->lock, NULL);
+    progress->bar = !quiet && total > 1 && isatty(STDERR_FILENO);
+    progress->lines = !quiet && total > 1 && !progress->bar;
+    if (progress->bar)
+        draw(progress, "");
 }
 
 static void wipe(const struct progress *progress)

@@ -60,6 +60,7 @@ static void progress_on_a_terminal(void **state)
     program = program_run(&terminal, "@ %s -o %s --json --levels 0", place_path("set"), place_path("bar"));
     assert_int_equal(program.code, 1);
     assert_non_null(strstr(program.err, "\r["));
+    assert_non_null(strstr(program.err, "] 0/4  "));
     assert_non_null(strstr(program.err, "] 4/4  "));
     assert_non_null(strstr(program.err, " images/s  "));
     assert_non_null(strstr(program.err, " left  "));
