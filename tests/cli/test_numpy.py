@@ -23,11 +23,13 @@ def write_png(path, pixels):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+    chunks = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunks)
 
 
 def run(*arguments, code=0):
-    done = subprocess.run([PROGRAM, "-q", "-w", CHECKPOINT, "--precision", "f32", *map(str, arguments)], capture_output=True, text=True)
+    command = [PROGRAM, "-q", "-w", CHECKPOINT, "--precision", "f32", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == code, done.stderr
     return done
 
