@@ -97,6 +97,16 @@ def test_everything_that_shares_its_memory_is_an_image(model, protocol):
     assert watched.taken
 
 
+def test_pictures_of_pillow(model):
+    Image = pytest.importorskip("PIL.Image")
+    pixels = image()
+    assert same(model(Image.fromarray(pixels)), model(pixels))
+    assert same(model([Image.fromarray(pixels), pixels])[0], model(pixels))
+    for mode in ("L", "RGBA", "P"):
+        with pytest.raises(libswin.ArgumentError, match="gray, palette and alpha are the reader's job"):
+            model(Image.fromarray(pixels).convert(mode))
+
+
 def test_memory_of_other_devices(model):
     class Tensor:
         def __dlpack__(self):

@@ -180,6 +180,25 @@ def test_fork_after_use(model):
     assert same(model(image(), threads=2), wanted)
 
 
+def test_a_child_does_not_take_down_its_parents_sessions():
+    fresh, taken_down = libswin.random(SMALL), []
+    fresh(image())
+    for idle in fresh._sessions._idle.values():
+        for session in idle:
+            session._destroy = taken_down.append
+    del idle, session
+
+    def child() -> int:
+        fresh(image())
+        fresh.close()
+        return len(taken_down)
+
+    assert forked(child) == 0
+    fresh.close()
+    assert len(taken_down) == 1
+    prototypes.library().swin_session_destroy(taken_down[0])
+
+
 def test_fork_while_other_threads_run(model):
     wanted = model(image())
     stop = threading.Event()

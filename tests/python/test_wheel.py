@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 import os
 import re
 import shutil
@@ -13,9 +13,13 @@ import zipfile
 
 import pytest
 
-for needed in ("pip", "setuptools", "wheel"):
-    if importlib.util.find_spec(needed) is None:
-        pytest.skip(f"needs {needed}", allow_module_level=True)
+for needed, least in (("pip", 21), ("setuptools", 64), ("wheel", 0)):  # what pyproject.toml asks for
+    try:
+        found = int(importlib.metadata.version(needed).split(".")[0])
+    except importlib.metadata.PackageNotFoundError:
+        found = -1
+    if found < least:
+        pytest.skip(f"needs {needed} {least} or later", allow_module_level=True)
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILT = os.environ.get("LIBSWIN_PATH", "")

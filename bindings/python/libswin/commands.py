@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import library_version
+from .config import windows
 from .convert import checkpoint
 from .errors import ArgumentError, Error
 from .model import Model, load
@@ -106,10 +107,11 @@ def _print_info(label: str, model: Model) -> None:
     print(f"  naming        {known.dialect}{behind}")
     print(f"  lineage       {known.lineage}: {known.lineage_reason}")
     print(f"  windows       {known.window_reason}")
+    sizes = windows("window", config.window, len(config.depths))
     print("\n  level  stride  channels  blocks  heads  window  level norm")
     for shape in model.output_shapes(224, 224):
         s = shape.level
-        window = "x".join(map(str, config.window[s]))
+        window = "x".join(map(str, sizes[s]))
         print(f"  {s} c{s + 2}   {shape.stride:6}  {shape.channels:8}  {config.depths[s]:6}  {config.heads[s]:5}  "
               f"{window:>6}  {'yes' if shape.normed else 'no'}")
     print(f"\n  tensors       {known.used_count} used, {known.ignored_count} ignored, {known.foreign_count} foreign, "

@@ -94,7 +94,8 @@ def preset_names() -> list[str]:
     >>> "swin_large_patch4_window12_384" in preset_names()
     True
     """
-    names, get = [], library().swin_config_preset_name
+    names: list[str] = []
+    get = library().swin_config_preset_name
     while (name := get(len(names))) is not None:
         names.append(name.decode())
     return names

@@ -140,12 +140,13 @@ class Model:
         """What was recognised in the file, and how much of it is used."""
         made, error = SwinModelInfo(), SwinError()
         check(library().swin_model_get_info(self._open(), made, sizeof(made), error), error)
-        return Info(*(value.decode() if isinstance(value, bytes) else value
-                      for value in (getattr(made, name) for name in Info._fields)))
+        return Info._make(value.decode() if isinstance(value, bytes) else value
+                          for value in (getattr(made, name) for name in Info._fields))
 
     def tensor_names(self, use: str) -> list[str]:
         """Names of the file's tensors that were "used", "ignored", "foreign" or "unknown"."""
-        names, number = [], index_of("use", TENSOR_USES, use)
+        names: list[str] = []
+        number = index_of("use", TENSOR_USES, use)
         while (name := library().swin_model_tensor_name(self._open(), number, len(names))) is not None:
             names.append(name.decode())
         return names

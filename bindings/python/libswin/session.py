@@ -34,7 +34,7 @@ class Session:
     def __del__(self) -> None:
         if getattr(self, "handle", None) and self.pid == self._getpid():
             self._destroy(self.handle)
-            self.handle = None
+            self.handle = c_void_p()
 
 
 class Sessions:

@@ -12,7 +12,7 @@ The order of preference is that of the frameworks' own loaders:
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, NamedTuple
 
 from ..errors import ConvertError
 from .names import Array, Opaque
@@ -25,15 +25,13 @@ _MAX_NESTING = 40     # of modules in a module
 _MAX_MODULES = 100_000
 
 
-class Choice:
-    """`tensors` by name; `key` is the way to them ("" for the top), `others` lead to other weights beside them,
-    `skipped` are tensors of kinds that safetensors has no name for."""
+class Choice(NamedTuple):
+    """What was chosen."""
 
-    def __init__(self, tensors: dict[str, Tensor], key: str, others: list[str], skipped: list[str]) -> None:
-        self.tensors = tensors
-        self.key = key
-        self.others = others
-        self.skipped = skipped
+    tensors: dict[str, Tensor]
+    key: str            #: the way to them, "" for the top
+    others: list[str]   #: the ways to other weights beside them
+    skipped: list[str]  #: tensors of kinds that safetensors has no name for
 
 
 def choose(top: Any, wanted: str | None = None) -> Choice:
@@ -139,7 +137,7 @@ def _holds(value: Any, depth: int) -> bool:
     """Whether there are weights at `value` or below it. A dictionary that is reached twice is looked at once."""
     level, seen = [value], set()
     for _ in range(depth + 1):
-        below = []
+        below: list[Any] = []
         for here in level:
             if id(here) not in seen:
                 seen.add(id(here))

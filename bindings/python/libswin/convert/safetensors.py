@@ -16,6 +16,8 @@ import os
 import secrets
 from typing import Mapping
 
+import numpy as np
+
 from ..errors import ConvertError
 from .tensors import ITEM_SIZE, Tensor
 
@@ -36,7 +38,7 @@ def write(path: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str])
                     data = tensors[name].read()
                 except ConvertError as error:
                     raise ConvertError(f"tensor {name!r}: {error}") from None
-                out.write(memoryview(data).cast("B") if data.size else b"")
+                out.write(data.reshape(-1).view(np.uint8).data)
         os.replace(unfinished, path)
     except BaseException:
         os.unlink(unfinished)
