@@ -3,9 +3,6 @@
 
 #include "../base/memory.h"
 
-/* Added to the scores of slots of different regions, as the published code does; not minus infinity. */
-#define MASK (-100.0f)
-
 /* AMX: rows of a position bias that are laid out at a time. */
 #define QUERY_ROWS 16
 
@@ -112,7 +109,7 @@ static void softmax_heads(const sw_attention *a, const sw_attention_memory *memo
     for (int32_t h = 0; h < heads; h++) {
         const float *bias = sw_position_bias_rows(a->bias, first_head + h, first_query, rows, memory->bias);
         a->kernels->softmax(at(probabilities, a->network->type, (size_t)h * matrix), a->network->type,
-                            scores + (size_t)h * matrix, bias, (size_t)live, regions, MASK, first_query, rows, live,
+                            scores + (size_t)h * matrix, bias, (size_t)live, regions, a->geometry->mask, first_query, rows, live,
                             stride);
     }
 }
@@ -226,7 +223,7 @@ static void run_tiles(const sw_attention *a, const sw_tile *tile, int32_t part, 
         .tokens = live,
         .region = sw_geometry_regions(a->geometry, a->shifted, tile->numbers[window], memory->regions) ? memory->regions
                                                                                                        : NULL,
-        .mask = MASK,
+        .mask = a->geometry->mask,
         .scratch = memory->tiles,
     };
     for (int32_t head = part * heads; head < (part + 1) * heads; head++) {

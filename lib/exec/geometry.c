@@ -20,7 +20,7 @@ void sw_geometry_grid(const swin_config *config, int32_t height, int32_t width, 
     }
 }
 
-/* Microsoft's rule, which Hugging Face's models share: a map not larger than the window becomes the window, unshifted. The
+/* Microsoft's rule, which Hugging Face's V1 shares: a map not larger than the window becomes the window, unshifted. The
  * rule compares the smaller side with a square window. */
 static void clamp_to_map(sw_geometry *g, const int32_t map[2])
 {
@@ -31,12 +31,15 @@ static void clamp_to_map(sw_geometry *g, const int32_t map[2])
     }
 }
 
-/* timm: each axis by itself, from the size that the model was made for; every stage halves it, rounding down. */
-static void clamp_to_configured(sw_geometry *g, const swin_config *config, int32_t stage, const int32_t image_size[2])
+/* timm: each axis by itself, from the size that the model was made for; every stage halves it, rounding up (down in versions up
+ * to 1.0.26). */
+static void clamp_each_axis(sw_geometry *g, const swin_config *config, int32_t stage, const int32_t image_size[2])
 {
     for (int axis = 0; axis < 2; axis++) {
         const int32_t configured = config->image_size[axis] > 0 ? config->image_size[axis] : image_size[axis];
-        int32_t resolution = configured / config->patch_size >> stage;
+        int32_t resolution = configured / config->patch_size;
+        for (int32_t s = 0; s < stage; s++)
+            resolution = sw_ceil_div(resolution, 2);
         if (resolution < 1)
             resolution = 1;
         g->window[axis] = min32(g->window[axis], resolution);
@@ -45,22 +48,40 @@ static void clamp_to_configured(sw_geometry *g, const swin_config *config, int32
     }
 }
 
+/* Hugging Face's V2: both axes from the rows of the size that the model was made for, halved rounding down. */
+static void clamp_to_rows(sw_geometry *g, const swin_config *config, int32_t stage, const int32_t image_size[2])
+{
+    const int32_t configured = config->image_size[0] > 0 ? config->image_size[0] : image_size[0];
+    const int32_t resolution = configured / config->patch_size >> stage;
+    const int32_t side = min32(g->window[0], resolution > 0 ? resolution : 1);
+    g->window[0] = g->window[1] = side;
+    if (resolution <= side)
+        g->shift[0] = g->shift[1] = 0;
+}
+
 void sw_geometry_init(sw_geometry *g, const swin_config *config, int32_t stage, const int32_t map[2],
                       const int32_t image_size[2])
 {
-    *g = (sw_geometry){.roll_first = config->lineage == SWIN_LINEAGE_TIMM};
+    const bool hugging_face_v2 = config->lineage == SWIN_LINEAGE_HUGGINGFACE && config->version == 2;
+    /* Hugging Face's V2 adds the published -100 twice. */
+    *g = (sw_geometry){.roll_first = config->lineage == SWIN_LINEAGE_TIMM, .mask = hugging_face_v2 ? -200.0f : -100.0f};
     for (int axis = 0; axis < 2; axis++) {
         g->map[axis] = map[axis];
         g->window[axis] = config->window[stage][axis];
         g->shift[axis] = g->window[axis] / 2;
     }
     switch ((swin_lineage)config->lineage) {
-    case SWIN_LINEAGE_MICROSOFT:
     case SWIN_LINEAGE_HUGGINGFACE:
+        if (hugging_face_v2)
+            clamp_to_rows(g, config, stage, image_size);
+        else
+            clamp_to_map(g, map);
+        break;
+    case SWIN_LINEAGE_MICROSOFT:
         clamp_to_map(g, map);
         break;
     case SWIN_LINEAGE_TIMM:
-        clamp_to_configured(g, config, stage, image_size);
+        clamp_each_axis(g, config, stage, image_size);
         break;
     case SWIN_LINEAGE_MMPRETRAIN:
         if (min32(map[0], map[1]) == g->window[0])

@@ -22,6 +22,7 @@ typedef struct sw_geometry {
     int32_t padded[2];  /* the map, padded to whole windows                        */
     int32_t windows[2]; /* how many                                                */
     bool roll_first;    /* timm: the map is rolled, then padded; others the reverse */
+    float mask;         /* added to the scores of slots of different regions; not minus infinity */
 } sw_geometry;
 
 /* The patch grid of an image: ceil, or floor in torchvision's lineage. May be zero there. */

@@ -159,6 +159,7 @@ static void lineages_clamp_as_published(void **state)
         {"timm clamps by the configured size", SWIN_LINEAGE_TIMM, {20, 20}, {56, 112}, {7, 7}, {0, 3}},
         {"timm clamps axis by axis", SWIN_LINEAGE_TIMM, {20, 20}, {40, 112}, {5, 7}, {0, 3}},
         {"timm takes the image where nothing is configured", SWIN_LINEAGE_TIMM, {5, 20}, {0, 0}, {5, 7}, {0, 3}},
+        {"timm rounds up", SWIN_LINEAGE_TIMM, {20, 20}, {36, 44}, {5, 6}, {0, 0}},
         {"hugging face shrinks as microsoft", SWIN_LINEAGE_HUGGINGFACE, {9, 3}, {0, 0}, {3, 3}, {0, 0}},
         {"mmpretrain drops the shift at the window's size", SWIN_LINEAGE_MMPRETRAIN, {9, 7}, {0, 0}, {7, 7}, {0, 0}},
     };
@@ -170,6 +171,33 @@ static void lineages_clamp_as_published(void **state)
         sw_geometry_init(&g, &config, 1, cases[i].map, image);
         if (memcmp(g.window, cases[i].window, sizeof g.window) != 0 || memcmp(g.shift, cases[i].shift, sizeof g.shift) != 0)
             fail_msg("%s: window %d x %d, shift %d, %d", cases[i].name, g.window[0], g.window[1], g.shift[0], g.shift[1]);
+    }
+}
+
+/* transformers modeling_swinv2.py, Swinv2Layer: decided once, by the rows of the configured image, and the mask added twice. */
+static void hugging_face_v2_looks_at_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t image_size[2], window[2], shift[2];
+    } cases[] = {
+        {{64, 16}, {7, 7}, {3, 3}},
+        {{56, 999}, {7, 7}, {0, 0}},
+        {{44, 999}, {5, 5}, {0, 0}},
+        {{4, 999}, {1, 1}, {0, 0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        swin_config config = {.version = 2, .lineage = SWIN_LINEAGE_HUGGINGFACE, .patch_size = 4, .window = {{0, 0}, {7, 7}}};
+        memcpy(config.image_size, cases[i].image_size, sizeof config.image_size);
+        const int32_t map[2] = {3, 30}, image[2] = {24, 240};
+        sw_geometry g;
+        sw_geometry_init(&g, &config, 1, map, image);
+        assert_memory_equal(g.window, cases[i].window, sizeof g.window);
+        assert_memory_equal(g.shift, cases[i].shift, sizeof g.shift);
+        assert_true(g.mask == -200.0f);
+        config.version = 1;
+        sw_geometry_init(&g, &config, 1, map, image);
+        assert_true(g.mask == -100.0f);
     }
 }
 
@@ -192,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_are_what_pad_and_roll_give),
         cmocka_unit_test(lineages_clamp_as_published),
+        cmocka_unit_test(hugging_face_v2_looks_at_rows),
         cmocka_unit_test(patch_grids_are_rounded_up_but_in_torchvision),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

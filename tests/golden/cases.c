@@ -48,8 +48,6 @@ static void read_option(golden_case *one, const char *word)
     const size_t length = value != NULL ? (size_t)(value++ - word) : strlen(word);
     if (strcmp(word, "single") == 0) {
         one->single = true;
-    } else if (strcmp(word, "reference") == 0) {
-        one->reference = true;
     } else if (strcmp(word, "norm=off") == 0) {
         one->params.out_norm = SWIN_OUT_NORM_OFF;
     } else if (value != NULL && strncmp(word, "window", length) == 0) {

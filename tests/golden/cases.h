@@ -13,7 +13,7 @@ typedef struct golden_case {
     char name[192];               /* the line, its spaces squeezed */
     char weights[64], expect[64]; /* names of files                */
     swin_model_params params;     /* struct_size is this header's  */
-    bool single, reference; /* as cases.txt says */
+    bool single; /* as cases.txt says */
 } golden_case;
 
 /* All cases, to be released with free(). Whatever is wrong with the file ends the test. */

@@ -128,11 +128,9 @@ int main(void)
     struct CMUnitTest *tests = calloc(count, sizeof *tests);
     if (tests == NULL)
         return 1;
-    size_t used = 0;
     for (size_t i = 0; i < count; i++)
-        if (!cases[i].reference)
-            tests[used++] = (struct CMUnitTest){.name = cases[i].name, .test_func = agrees, .initial_state = &cases[i]};
-    const int failed = _cmocka_run_group_tests("golden", tests, used, NULL, NULL);
+        tests[i] = (struct CMUnitTest){.name = cases[i].name, .test_func = agrees, .initial_state = &cases[i]};
+    const int failed = _cmocka_run_group_tests("golden", tests, count, NULL, NULL);
     free(tests);
     free(cases);
     return failed;
