@@ -23,7 +23,7 @@ swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, 
     linear->out_parts = spec->out_parts;
     linear->type = spec->type;
     linear->out_type = spec->out_type;
-    linear->gelu = spec->gelu && spec->type == SW_BF16;
+    linear->gelu = spec->gelu && spec->amx && spec->type == SW_BF16;
     if (spec->amx)
         return SWIN_OK;
     sw_linear_shape shape = {.n = linear->out_width,
