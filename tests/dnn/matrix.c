@@ -13,7 +13,7 @@ static double element(const matrix *x, int32_t row, int32_t column)
 }
 
 void product_check(const matrix *c, const matrix *a, const matrix *b, const matrix *start, int32_t m, int32_t n, int32_t k,
-                   const char *where)
+                   int32_t roundings, const char *where)
 {
     for (int32_t i = 0; i < m; i++) {
         for (int32_t j = 0; j < n; j++) {
@@ -24,7 +24,7 @@ void product_check(const matrix *c, const matrix *a, const matrix *b, const matr
                 sum += product;
                 magnitude += fabs(product);
             }
-            trial_close(element(c, i, j), sum, (k + 1) * UNIT * magnitude + 0x1p-120, c->type, "%s, row %d, column %d",
+            trial_close(element(c, i, j), sum, roundings * UNIT * magnitude + 0x1p-120, c->type, "%s, row %d, column %d",
                         where, i, j);
         }
     }

@@ -84,10 +84,12 @@ static void check_shape(const sw_attention_shape *s)
                      s->split ? ", split" : "", w, h);
             const matrix c_matrix = scores_of(c, SW_F32, s, w, h), q_matrix = rows_of(q, s, w, h, s->queries);
             const matrix k_matrix = transposed(rows_of(k, s, w, h, s->tokens));
-            product_check(&c_matrix, &q_matrix, &k_matrix, &none, s->queries, s->tokens, s->head_channels, where);
+            product_check(&c_matrix, &q_matrix, &k_matrix, &none, s->queries, s->tokens, s->head_channels,
+                          s->head_channels + 1, where);
             const matrix x_matrix = rows_of(x, s, w, h, s->queries), p_matrix = scores_of(p, s->type, s, w, h);
             const matrix v_matrix = rows_of(v, s, w, h, s->tokens);
-            product_check(&x_matrix, &p_matrix, &v_matrix, &none, s->queries, s->head_channels, s->tokens, where);
+            product_check(&x_matrix, &p_matrix, &v_matrix, &none, s->queries, s->head_channels, s->tokens,
+                          s->tokens + 1, where);
         }
     }
     sw_dnn_thread_destroy(thread);

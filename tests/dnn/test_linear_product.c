@@ -66,7 +66,7 @@ static void check_shape(sw_linear_shape s, bool after_another)
     const matrix c_matrix = dense(c, s.out_type, s.n), a_matrix = dense(a, s.type, s.k);
     const matrix b_matrix = {rounded(w, (size_t)s.n * (size_t)s.k, s.type), SW_F32, 0, 1, (size_t)s.k};
     const matrix start = s.accumulate ? dense(before, SW_F32, s.n) : (matrix){bias, SW_F32, 0, 0, 1};
-    product_check(&c_matrix, &a_matrix, &b_matrix, &start, s.m, s.n, s.k, where);
+    product_check(&c_matrix, &a_matrix, &b_matrix, &start, s.m, s.n, s.k, s.k + 1, where);
 
     sw_dnn_thread_destroy(thread);
     sw_weights_destroy(weights);
@@ -152,7 +152,7 @@ static void a_menu_shares_its_weights(void **state)
                     assert_int_equal(sw_product_linear(products[i], thread, a, weights, bias, c), SWIN_OK);
                     const matrix c_matrix = dense(c, SW_F32, n);
                     product_check(&c_matrix, &a_matrix, &b_matrix, &start, menu[i] < 40 ? menu[i] : 40, n, k,
-                                  sw_product_name(products[i]));
+                                  k + 1, sw_product_name(products[i]));
                     guarded_free(c);
                 }
                 sw_weights_destroy(weights);

@@ -251,7 +251,7 @@ static void threads_execute_a_product_at_once(void **state)
     }
     const matrix c_matrix = dense(works[0].c, SW_F32, COLUMNS), a_matrix = dense(a, SW_F32, INNER);
     const matrix b_matrix = {w, SW_F32, 0, 1, INNER}, start = {bias, SW_F32, 0, 0, 1};
-    product_check(&c_matrix, &a_matrix, &b_matrix, &start, ROWS, COLUMNS, INNER, "in threads");
+    product_check(&c_matrix, &a_matrix, &b_matrix, &start, ROWS, COLUMNS, INNER, INNER + 1, "in threads");
     free(works);
     sw_weights_destroy(weights);
     sw_dnn_destroy(dnn);

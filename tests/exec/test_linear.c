@@ -6,6 +6,8 @@
 
 #include "config_of.h"
 #include "exec/linear.h"
+#include "base/memory.h"
+#include "kernels/kernels.h"
 #include "memory_counted.h"
 
 static void a_menu_gives_the_smallest_that_holds(void **state)
@@ -21,18 +23,19 @@ static void a_menu_gives_the_smallest_that_holds(void **state)
     assert_int_equal(sw_menu_choose(&single, 8), 0);
 }
 
-/* The layers of the second stage of a model with 24 and 48 channels. */
+/* The layers of the second stage of a model with 32 and 64 channels. */
 static const struct {
     sw_kind weight;
     bool bias;
-    int32_t in, in_panels, out, out_panels, scaled;
+    int32_t in, in_parts, out, out_parts, scaled;
+    bool gelu;
 } layers[] = {
-    {SW_QKV_WEIGHT, true, 48, 1, 144, 1, 48}, {SW_QKV_WEIGHT, true, 48, 1, 144, 6, 48},
-    {SW_QKV_WEIGHT, true, 48, 1, 144, 4, 48}, /* the scale ends within a panel */
-    {SW_PROJ_WEIGHT, true, 48, 2, 48, 1, 0},  {SW_PROJ_WEIGHT, true, 48, 3, 48, 4, 0},
-    {SW_FC1_WEIGHT, true, 48, 1, 192, 3, 0},  {SW_FC2_WEIGHT, true, 192, 4, 48, 1, 0},
-    {SW_FC2_WEIGHT, true, 192, 8, 48, 3, 0},  {SW_MERGE_WEIGHT, false, 192, 1, 96, 2, 0},
-    {SW_MERGE_WEIGHT, false, 192, 2, 96, 3, 0},
+    {SW_QKV_WEIGHT, true, 64, 1, 192, 1, 64, false},   {SW_QKV_WEIGHT, true, 64, 1, 192, 6, 64, false},
+    {SW_QKV_WEIGHT, true, 64, 1, 192, 2, 64, false}, /* the scale ends within a part */
+    {SW_PROJ_WEIGHT, true, 64, 2, 64, 1, 0, false},    {SW_PROJ_WEIGHT, true, 64, 2, 64, 2, 0, false},
+    {SW_FC1_WEIGHT, true, 64, 1, 256, 4, 0, true},     {SW_FC1_WEIGHT, true, 64, 1, 256, 4, 0, false},
+    {SW_FC2_WEIGHT, true, 256, 4, 64, 1, 0, false},    {SW_FC2_WEIGHT, true, 256, 8, 64, 2, 0, false},
+    {SW_MERGE_WEIGHT, false, 256, 1, 128, 2, 0, false}, {SW_MERGE_WEIGHT, false, 256, 2, 128, 4, 0, false},
 };
 
 typedef struct bench {
@@ -42,13 +45,13 @@ typedef struct bench {
     sw_linear_spec spec;
     sw_tensor_id bias_id;
     sw_menu menu;
-    sw_dnn_thread *thread;
+    sw_linear_thread thread;
 } bench;
 
-static void set_up(bench *b, size_t layer, sw_type type)
+static void set_up(bench *b, size_t layer, sw_type type, bool amx)
 {
     swin_error err;
-    swin_config config = config_of(1, 3, 24, 1, 4);
+    swin_config config = config_of(1, 3, 32, 1, 4);
     memset(b, 0, sizeof *b);
     must(sw_model_create_random(&config, 11 + layer, &b->model, &err), &err);
     must(sw_dnn_create(&b->dnn, &err), &err);
@@ -56,25 +59,35 @@ static void set_up(bench *b, size_t layer, sw_type type)
     const sw_kind weight = layers[layer].weight;
     b->bias_id = (sw_tensor_id){(sw_kind)(weight + 1), 1, weight == SW_MERGE_WEIGHT ? 0 : 1};
     b->spec = (sw_linear_spec){.in = layers[layer].in,
-                               .in_panels = layers[layer].in_panels,
+                               .in_parts = layers[layer].in_parts,
                                .out = layers[layer].out,
-                               .out_panels = layers[layer].out_panels,
+                               .out_parts = layers[layer].out_parts,
                                .type = type,
-                               .out_type = SW_F32,
+                               .out_type = layers[layer].gelu ? type : SW_F32,
+                               .amx = amx,
                                .weight = {weight, 1, b->bias_id.block},
                                .bias = layers[layer].bias ? &b->bias_id : NULL,
                                .scaled = layers[layer].scaled,
-                               .scale = 0.3f};
+                               .scale = 0.3f,
+                               .gelu = layers[layer].gelu};
     must(sw_linear_plan(&b->linear, b->dnn, &b->menu, &b->spec, &err), &err);
+    assert_int_equal(sw_dnn_product_count(b->dnn) == 0, amx);
     float *scratch = guarded_alloc(sw_linear_scratch(&b->linear), sizeof *scratch);
     must(sw_linear_pack(&b->linear, b->dnn, b->model, &b->spec, scratch, &err), &err);
     guarded_free(scratch);
-    must(sw_dnn_thread_create(b->dnn, &b->thread, &err), &err);
+    must(sw_dnn_thread_create(b->dnn, &b->thread.dnn, &err), &err);
+    b->thread.scratch = sw_alloc(sw_amx_linear_scratch(b->spec.in), 1);
+    assert_non_null(b->thread.scratch);
+    assert_int_equal(b->linear.in_width * b->linear.in_parts, b->spec.in);
+    assert_int_equal(b->linear.out_width * b->linear.out_parts, b->spec.out);
+    assert_true(sw_linear_bytes(&b->linear) >= (size_t)b->spec.in * (size_t)b->spec.out * sw_type_size(type));
+    assert_int_equal(strncmp(sw_linear_kernel(&b->linear), "swin:amx", 8) == 0, amx);
 }
 
 static void tear_down(bench *b)
 {
-    sw_dnn_thread_destroy(b->thread);
+    sw_free(b->thread.scratch);
+    sw_dnn_thread_destroy(b->thread.dnn);
     sw_linear_destroy(&b->linear);
     sw_dnn_destroy(b->dnn);
     sw_model_destroy(b->model);
@@ -103,91 +116,137 @@ static void read_weights(const bench *b, float **w, float **bias)
         (*bias)[i] *= b->spec.scale;
 }
 
-/* All input panels at once, or one call for each. */
-static void run(const bench *b, int32_t entry, const sw_panels *in, const sw_panels *out, bool at_once)
+/* Activations in panels; AMX wants them 32 columns wide, with room for a multiple of 16 rows. */
+typedef struct activations {
+    sw_panels panels;
+    int32_t rows, columns;
+} activations;
+
+static size_t place_of(const activations *x, int32_t row, int32_t column)
 {
-    for (int32_t j = 0; j < b->linear.out_panels; j++) {
-        if (at_once)
-            assert_int_equal(sw_linear_run(&b->linear, b->thread, entry, in, 0, b->linear.in_panels, out, j), SWIN_OK);
-        for (int32_t i = 0; i < b->linear.in_panels && !at_once; i++) {
-            sw_panels from = *in;
-            from.data = (char *)in->data + (size_t)i * in->stride * sw_type_size(in->type);
-            assert_int_equal(sw_linear_run(&b->linear, b->thread, entry, &from, i, 1, out, j), SWIN_OK);
+    return (size_t)(column / x->panels.width) * x->panels.stride + (size_t)(row * x->panels.width + column % x->panels.width);
+}
+
+/* Panels that do not touch. */
+static activations make(const bench *b, int32_t rows, int32_t columns, int32_t part, sw_type type, bool fill)
+{
+    const bool amx = b->spec.amx;
+    const int32_t width = amx ? SW_AMX_WIDTH : part, room = amx ? (rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS : rows;
+    activations x = {{NULL, type, width, (size_t)(room * width + 32)}, rows, columns};
+    const size_t count = x.panels.stride * (size_t)(columns / width);
+    x.panels.data = fill ? trial_normals(count, type, 0, 1) : guarded_alloc(count, sw_type_size(type));
+    return x;
+}
+
+/* All input parts at once, or one call for each. */
+static void run(const bench *b, int32_t entry, const activations *in, const activations *out, bool at_once)
+{
+    const sw_linear *l = &b->linear;
+    for (int32_t j = 0; j < l->out_parts; j++) {
+        const sw_panels part = sw_linear_part(l, &out->panels, j);
+        if (at_once) {
+            assert_int_equal(
+                sw_linear_run(l, &b->thread, entry, in->rows, &in->panels, 0, l->in_parts, &part, j), SWIN_OK);
+            continue;
+        }
+        for (int32_t i = 0; i < l->in_parts; i++) {
+            sw_panels from = in->panels;
+            from.data = (char *)in->panels.data + place_of(in, 0, i * l->in_width) * sw_type_size(from.type);
+            assert_int_equal(sw_linear_run(l, &b->thread, entry, in->rows, &from, i, 1, &part, j), SWIN_OK);
         }
     }
 }
 
-static void check_layer(size_t layer, sw_type type, bool at_once)
+static void check(const bench *b, const activations *in, const activations *out, const char *where)
+{
+    float *w, *bias;
+    read_weights(b, &w, &bias);
+    const int32_t k = b->spec.in, roundings = b->spec.amx && b->spec.type == SW_F32 ? 6 * k + 4 : k + 1;
+    for (int32_t r = 0; r < in->rows; r++) {
+        for (int32_t j = 0; j < b->spec.out; j++) {
+            double sum = bias != NULL ? bias[j] : 0, magnitude = fabs(sum);
+            for (int32_t p = 0; p < k; p++) {
+                const double product = (double)trial_get(in->panels.data, in->panels.type, place_of(in, r, p)) *
+                                       w[(size_t)j * (size_t)k + (size_t)p];
+                sum += product;
+                magnitude += fabs(product);
+            }
+            double tolerance = roundings * UNIT * magnitude + 0x1p-120;
+            if (b->linear.gelu) { /* |gelu'| <= 1.13, and the table's own error (see the tests of the AMX kernels) */
+                tolerance = 1.2 * tolerance + 3.3e-5 * fabs(sum);
+                sum = sum / 2 * (1 + erf(sum / sqrt(2)));
+            }
+            trial_close(trial_get(out->panels.data, out->panels.type, place_of(out, r, j)), sum, tolerance, out->panels.type,
+                        "%s, row %d, column %d", where, r, j);
+        }
+    }
+    const size_t element = sw_type_size(out->panels.type), used = out->panels.stride - 32;
+    for (int32_t j = 0; j < out->columns / out->panels.width; j++)
+        trial_untouched((const char *)out->panels.data + ((size_t)j * out->panels.stride + used) * element, 32 * element, where);
+}
+
+static void check_layer(size_t layer, sw_type type, bool amx, bool at_once)
 {
     bench b;
-    set_up(&b, layer, type);
-    assert_int_equal(b.linear.in_width * b.linear.in_panels, b.spec.in);
-    assert_int_equal(b.linear.out_width * b.linear.out_panels, b.spec.out);
-    assert_true(sw_linear_bytes(&b.linear) >= (size_t)b.spec.in * (size_t)b.spec.out * sw_type_size(type));
-    float *w, *bias;
-    read_weights(&b, &w, &bias);
+    trial_seed(layer);
+    set_up(&b, layer, type, amx);
     for (int32_t entry = 0; entry < b.menu.count; entry++) {
-        const int32_t rows = b.menu.rows[entry], in_width = b.linear.in_width, out_width = b.linear.out_width;
-        /* panels need not touch */
-        const size_t in_stride = (size_t)(rows * in_width + 3), out_stride = (size_t)(rows * out_width + 5);
-        void *a = trial_normals(in_stride * (size_t)b.linear.in_panels, type, 0, 1);
-        float *c = guarded_alloc(out_stride * (size_t)b.linear.out_panels, sizeof *c);
-        const sw_panels in = {a, type, in_width, in_stride}, out = {c, SW_F32, out_width, out_stride};
+        const int32_t rows = b.menu.rows[entry];
+        const activations in = make(&b, rows, b.spec.in, b.linear.in_width, type, true);
+        const activations out = make(&b, rows, b.spec.out, b.linear.out_width, b.spec.out_type, false);
         run(&b, entry, &in, &out, at_once);
-
-        float *dense_a = guarded_alloc((size_t)(rows * b.spec.in), sizeof *dense_a);
-        for (int32_t r = 0; r < rows; r++) {
-            for (int32_t p = 0; p < b.spec.in; p++)
-                dense_a[r * b.spec.in + p] =
-                    trial_get(a, type, (size_t)(p / in_width) * in_stride + (size_t)(r * in_width + p % in_width));
-        }
-        const matrix a_matrix = dense(dense_a, SW_F32, b.spec.in);
-        for (int32_t j = 0; j < b.linear.out_panels; j++) {
-            char where[100];
-            snprintf(where, sizeof where, "layer %zu, type %d, menu entry %d, panel %d", layer, (int)type, entry, j);
-            const matrix c_matrix = {c, SW_F32, (size_t)j * out_stride, (size_t)out_width, 1};
-            const matrix b_matrix = {w, SW_F32, (size_t)(j * out_width * b.spec.in), 1, (size_t)b.spec.in};
-            const matrix start = {bias, SW_F32, (size_t)(j * out_width), 0, 1};
-            product_check(&c_matrix, &a_matrix, &b_matrix, &start, rows, out_width, b.spec.in, where);
-            if (j + 1 < b.linear.out_panels)
-                trial_untouched(c + (size_t)j * out_stride + rows * out_width, 5 * sizeof *c, where);
-        }
-        guarded_free(a);
-        guarded_free(c);
-        guarded_free(dense_a);
+        char where[100];
+        snprintf(where, sizeof where, "layer %zu, type %d, %s, %d rows", layer, (int)type, sw_linear_kernel(&b.linear), rows);
+        check(&b, &in, &out, where);
     }
     tear_down(&b);
+}
+
+static void check_layers(sw_type type, bool amx)
+{
+    for (size_t layer = 0; layer < COUNT_OF(layers); layer++) {
+        guarded_use_side((enum guarded_side)(layer % GUARDED_SIDES));
+        check_layer(layer, type, amx, true);
+        check_layer(layer, type, amx, false);
+    }
 }
 
 static void layers_in_float32(void **state)
 {
     (void)state;
-    for (size_t layer = 0; layer < 2 * COUNT_OF(layers); layer++)
-        check_layer(layer / 2, SW_F32, layer % 2 == 0);
+    check_layers(SW_F32, false);
 }
 
 static void layers_in_bf16(void **state)
 {
     (void)state;
-    for (size_t layer = 0; layer < 2 * COUNT_OF(layers); layer++)
-        check_layer(layer / 2, SW_BF16, layer % 2 == 0);
+    check_layers(SW_BF16, false);
+}
+
+static void layers_in_tiles(void **state)
+{
+    (void)state;
+    if (!sw_amx_built() || !sw_cpu_has_amx_bf16())
+        skip();
+    check_layers(SW_F32, true);
+    check_layers(SW_BF16, true);
 }
 
 static void packing_may_lack_memory(void **state)
 {
     (void)state;
     swin_error err;
-    swin_config config = config_of(1, 3, 24, 1, 4);
+    swin_config config = config_of(1, 3, 32, 1, 4);
     sw_model *model;
     sw_dnn *dnn;
     must(sw_model_create_random(&config, 1, &model, &err), &err);
     must(sw_dnn_create(&dnn, &err), &err);
     const sw_menu menu = {1, {16}};
     const sw_tensor_id bias = {SW_FC2_BIAS, 1, 0};
-    const sw_linear_spec spec = {.in = 192,
-                                 .in_panels = 3,
-                                 .out = 48,
-                                 .out_panels = 2,
+    const sw_linear_spec spec = {.in = 256,
+                                 .in_parts = 4,
+                                 .out = 64,
+                                 .out_parts = 2,
                                  .weight = {SW_FC2_WEIGHT, 1, 0},
                                  .bias = &bias};
     sw_linear linear = {0};
@@ -206,7 +265,7 @@ static void packing_may_lack_memory(void **state)
         sw_linear_destroy(&attempt);
         assert_int_equal(memory_live_blocks(), blocks);
     }
-    assert_true(failing > 2 + 2 * 6);
+    assert_true(failing > 2 + 2 * 8);
     sw_dnn_destroy(dnn);
     sw_model_destroy(model);
     guarded_free_all();
@@ -219,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_menu_gives_the_smallest_that_holds),
         cmocka_unit_test(layers_in_float32),
         cmocka_unit_test(layers_in_bf16),
+        cmocka_unit_test(layers_in_tiles),
         cmocka_unit_test(packing_may_lack_memory),
     };
     return cmocka_run_group_tests_name("linear layers", tests, NULL, NULL);

@@ -142,16 +142,16 @@ static void no_round_destroys_what_is_to_be_read(void **state)
     static const struct {
         int32_t version, embed_dim, stages;
         sw_type type;
-    } networks[] = {{1, 24, 4, SW_F32}, {2, 24, 2, SW_BF16}, {1, 24, 3, SW_F32}};
+    } networks[] = {{1, 24, 4, SW_F32}, {2, 24, 2, SW_BF16}, {1, 32, 3, SW_F32}, {1, 32, 4, SW_BF16}};
     for (size_t n = 0; n < sizeof networks / sizeof networks[0]; n++) {
         swin_config config = config_of(networks[n].version, networks[n].stages, networks[n].embed_dim, 1, 7);
         config.patch_size = 1;
-        config.mlp_ratio = 0.25;
+        config.mlp_ratio = 1.0;
         sw_model *model;
         sw_network *network;
         swin_error err;
         if (sw_model_create_random(&config, 1, &model, &err) != SWIN_OK ||
-            sw_network_create(model, networks[n].type, 1, &network, &err) != SWIN_OK)
+            sw_network_create(model, networks[n].type, true, 1, &network, &err) != SWIN_OK)
             fail_msg("%s", err.message);
         const sw_kernels kernels = {.name = "watched", .gather_merge = watched_gather_merge, .residual = watched_residual};
         sw_plan plan = {0};
@@ -160,8 +160,9 @@ static void no_round_destroys_what_is_to_be_read(void **state)
         const size_t widest = (size_t)networks[n].embed_dim << networks[n].stages, rows = 128;
         worker.rows = calloc(rows * 2 * widest, sizeof(float));
         worker.out = calloc(rows * widest, sizeof(float));
-        assert_true(worker.rows != NULL && worker.out != NULL);
-        assert_int_equal(sw_dnn_thread_create(network->dnn, &worker.dnn, NULL), SWIN_OK);
+        worker.linear.scratch = aligned_alloc(64, sw_amx_linear_scratch((int32_t)(2 * widest)));
+        assert_true(worker.rows != NULL && worker.out != NULL && worker.linear.scratch != NULL);
+        assert_int_equal(sw_dnn_thread_create(network->dnn, &worker.linear.dnn, NULL), SWIN_OK);
         assert_int_equal(sw_pool_create(1, NULL, &run.pool, NULL), SWIN_OK);
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             const int32_t rounds =
@@ -170,7 +171,8 @@ static void no_round_destroys_what_is_to_be_read(void **state)
                 fail_msg("%d x %d takes %d rounds: the test tests nothing", sizes[i].height, sizes[i].width, rounds);
         }
         sw_pool_destroy(run.pool);
-        sw_dnn_thread_destroy(worker.dnn);
+        sw_dnn_thread_destroy(worker.linear.dnn);
+        free(worker.linear.scratch);
         free(worker.rows);
         free(worker.out);
         sw_plan_release(&plan);
