@@ -229,8 +229,8 @@ swin_status sw_model_read(const sw_model *model, sw_tensor_id id, int32_t first,
 {
     int32_t rows, columns;
     if (!sw_canonical_shape(&model->config, id, &rows, &columns) || first < 0 || count < 0 || count > rows - first)
-        return sw_fail(err, SWIN_ERR_INTERNAL, "rows %d to %d of tensor %d of stage %d, block %d do not exist", first,
-                       first + count - 1, (int)id.kind, id.stage, id.block);
+        return sw_fail(err, SWIN_ERR_INTERNAL, "%d rows from row %d of tensor %d of stage %d, block %d do not exist",
+                       count, first, (int)id.kind, id.stage, id.block);
     const uint64_t elements = (uint64_t)count * (uint64_t)columns;
     if (model->seeded) {
         sw_random_fill(&model->config, model->seed, id.kind, id.stage, id.block, columns,

@@ -126,22 +126,22 @@ static const struct style styles[NAMING_COUNT] = {
     },
 };
 
-const char *naming_dialect(naming naming)
+const char *naming_dialect(enum naming naming)
 {
     return styles[naming].dialect;
 }
 
-swin_lineage naming_lineage(naming naming)
+swin_lineage naming_lineage(enum naming naming)
 {
     return styles[naming].lineage;
 }
 
-bool naming_has_out_norms(naming naming)
+bool naming_has_out_norms(enum naming naming)
 {
     return styles[naming].out_norm != NULL;
 }
 
-bool naming_has_buffers(naming naming)
+bool naming_has_buffers(enum naming naming)
 {
     return styles[naming].buffers;
 }
@@ -433,7 +433,7 @@ static void add_rest(const struct job *job)
     free(data);
 }
 
-void naming_write(naming naming, const swin_config *config, uint64_t seed, const char *prefix, tensor_file *file)
+void naming_write(enum naming naming, const swin_config *config, uint64_t seed, const char *prefix, tensor_file *file)
 {
     sw_model *model = must_create(config, seed);
     const struct job job = {&styles[naming], config, model, seed, prefix, file};

@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "tensor_file.h"
 
-typedef enum naming {
+enum naming {
     NAMING_MICROSOFT,
     NAMING_DETECTION,
     NAMING_PADDLE,
@@ -25,20 +25,20 @@ typedef enum naming {
     NAMING_HUGGINGFACE5_BACKBONE,
     NAMING_MASKFORMER,
     NAMING_COUNT
-} naming;
+};
 
 /* What info.dialect must say of it, and the lineage that it implies. */
-const char *naming_dialect(naming naming);
-swin_lineage naming_lineage(naming naming);
+const char *naming_dialect(enum naming naming);
+swin_lineage naming_lineage(enum naming naming);
 
 /* Whether the codebase has norms on its levels, and whether it stores the buffers that tell V2's windows. */
-bool naming_has_out_norms(naming naming);
-bool naming_has_buffers(naming naming);
+bool naming_has_out_norms(enum naming naming);
+bool naming_has_buffers(enum naming naming);
 
 /* Adds all tensors that a file of this naming has for the configuration, the classifier included where there is one,
  * with the values of sw_model_create_random(config, seed). A naming that has parts outside the backbone's own prefix
  * (Hugging Face's norms and classifier) puts them where its code does. `prefix` goes before all. */
-void naming_write(naming naming, const swin_config *config, uint64_t seed, const char *prefix, tensor_file *file);
+void naming_write(enum naming naming, const swin_config *config, uint64_t seed, const char *prefix, tensor_file *file);
 
 /* Small configurations that differ from stage to stage in whatever may differ. */
 swin_config small_v1(void);

@@ -16,7 +16,7 @@
 
 static const char *const prefixes[] = {"", "backbone.", "module.model.", "model.pixel_level_module.encoder."};
 
-static swin_config config_for(naming naming, int version)
+static swin_config config_for(enum naming naming, int version)
 {
     swin_config config = version == 1 ? small_v1() : small_v2();
     const int32_t last = 1 << (config.stages - 1);
@@ -26,7 +26,7 @@ static swin_config config_for(naming naming, int version)
 }
 
 /* V2's windows must be given where the codebase stores no buffer. */
-static swin_model_params params_for(naming naming, const swin_config *config)
+static swin_model_params params_for(enum naming naming, const swin_config *config)
 {
     swin_model_params params = {.struct_size = sizeof params};
     if (config->version == 2 && !naming_has_buffers(naming)) {
@@ -36,7 +36,7 @@ static swin_model_params params_for(naming naming, const swin_config *config)
     return params;
 }
 
-static bool exists(naming naming, int version)
+static bool exists(enum naming naming, int version)
 {
     if (version == 1)
         return true;
@@ -50,7 +50,7 @@ static void every_naming_reads_back_equal(void **state)
     (void)state;
     for (int version = 1; version <= 2; version++) {
         for (int n = 0; n < NAMING_COUNT; n++) {
-            const naming naming = (enum naming)n;
+            const enum naming naming = (enum naming)n;
             if (!exists(naming, version))
                 continue;
             swin_config config = config_for(naming, version);

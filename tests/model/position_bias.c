@@ -192,7 +192,7 @@ static void the_rule_follows_the_lineage(void **state)
 {
     (void)state;
     static const struct {
-        naming naming;
+        enum naming naming;
         int32_t lineage; /* 0: the naming's own */
         sw_resample_rule rule;
     } cases[] = {

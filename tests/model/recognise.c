@@ -484,7 +484,7 @@ static void bad_params_are_refused(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    static const naming namings[] = {NAMING_DETECTION, NAMING_MMDETECTION, NAMING_HUGGINGFACE5, NAMING_PADDLE};
+    static const enum naming namings[] = {NAMING_DETECTION, NAMING_MMDETECTION, NAMING_HUGGINGFACE5, NAMING_PADDLE};
     for (int n = 0; n < 4; n++) {
         swin_config config = n == 1 ? small_v2() : small_v1();
         config.out_norm = n == 2 ? 0 : 15;

@@ -16,7 +16,7 @@
 #define SEED 3
 
 /* A model of published sizes without its values: only shapes matter here. */
-static void write_preset(naming naming, const char *preset, const char *path)
+static void write_preset(enum naming naming, const char *preset, const char *path)
 {
     swin_config config;
     tensor_file file = {0};
@@ -225,7 +225,7 @@ static void stored_coordinates_tell_the_pretrained_window(void **state)
 static void an_index_alone_tells_a_square_window(void **state)
 {
     (void)state;
-    static const naming namings[] = {NAMING_MICROSOFT, NAMING_TORCHVISION};
+    static const enum naming namings[] = {NAMING_MICROSOFT, NAMING_TORCHVISION};
     for (int n = 0; n < 2; n++) {
         const swin_config config = small_v2();
         tensor_file file = {0};
