@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* A file with more patch embeddings than this is no checkpoint. */
-#define MAX_CANDIDATES 64
+#define MAX_CANDIDATES 32
 
 /* Tensors whose names begin with a prefix are neighbours: first .. end - 1. */
 static void find_range(const sw_tensor_table *table, const char *prefix, size_t length, size_t *first, size_t *end)
@@ -34,27 +34,25 @@ struct fit {
 static struct fit measure(const sw_tensor_table *table, const sw_naming *naming, const char *prefix, size_t length)
 {
     struct fit result = {0};
-    size_t first, end;
-    sw_place place;
-    find_range(table, prefix, length, &first, &end);
-
+    size_t first, end, merges[SWIN_MAX_STAGES] = {0};
     int32_t stages = 0;
+    find_range(table, prefix, length, &first, &end);
     for (size_t i = first; i < end; i++) {
+        sw_place place;
         if (!sw_naming_match(naming, SW_V1 | SW_V2, SW_SCOPE_OWN, table->tensors[i].name + length, &place))
             continue;
-        if (place.piece == SW_PIECE_NORM1_WEIGHT && place.stage + 1 > stages)
-            stages = place.stage + 1;
         result.attention |= place.piece == SW_PIECE_QKV_WEIGHT || place.piece == SW_PIECE_QUERY_WEIGHT;
         result.alien |= place.piece == SW_PIECE_ALIEN;
-    }
-    for (size_t i = first; i < end; i++) {
-        if (!sw_naming_match(naming, SW_V1 | SW_V2, SW_SCOPE_OWN, table->tensors[i].name + length, &place))
-            continue;
-        /* A merge into a stage that is not there tells the two numberings apart. */
-        const bool merge = place.piece >= SW_PIECE_MERGE_NORM_WEIGHT && place.piece <= SW_PIECE_MERGE_WEIGHT;
-        if (!merge || place.stage + 1 < stages)
+        if (place.piece == SW_PIECE_NORM1_WEIGHT && place.stage + 1 > stages)
+            stages = place.stage + 1;
+        if (place.piece < SW_PIECE_MERGE_NORM_WEIGHT || place.piece > SW_PIECE_MERGE_WEIGHT)
             result.known++;
+        else if (place.stage < SWIN_MAX_STAGES)
+            merges[place.stage]++;
     }
+    /* A merge into a stage that is not there tells the two numberings apart. */
+    for (int32_t stage = 0; stage < SWIN_MAX_STAGES && stage + 1 < stages; stage++)
+        result.known += merges[stage];
     return result;
 }
 
