@@ -321,6 +321,51 @@ static void a_bare_backbone_is_of_the_detection_lineage(void **state)
     tensor_file_free(&file);
 }
 
+/* Where a merge belongs tells timm's numbering from Microsoft's, with or without a head. */
+static void headless_files_are_told_apart_by_their_merges(void **state)
+{
+    (void)state;
+    static const char *const rest[] = {"head.weight", "head.bias", "head.fc.weight", "head.fc.bias"};
+    static const enum naming namings[] = {NAMING_MICROSOFT, NAMING_TIMM};
+    for (int n = 0; n < 2; n++) {
+        const swin_config config = small_v1();
+        tensor_file file = {0};
+        naming_write(namings[n], &config, SEED, "", &file);
+        for (int i = 0; i < 2; i++)
+            tensor_file_remove(&file, rest[2 * n + i]);
+        tensor_file_write(&file, in_directory("a"));
+        tensor_file_free(&file);
+        sw_model *seeded = must_create(&config, SEED), *model = must_open(in_directory("a"), NULL);
+        assert_int_equal(sw_model_config(model)->lineage, naming_lineage(namings[n]));
+        assert_models_equal(seeded, model);
+        sw_model_destroy(model);
+        sw_model_destroy(seeded);
+    }
+}
+
+/* mmpretrain's default is a norm on the last level only; a detector that asks for that level alone has a neck beside it. */
+static void a_norm_on_the_last_level_alone_is_mmpretrains(void **state)
+{
+    (void)state;
+    static const float value[4] = {0};
+    swin_config config = small_v1();
+    config.out_norm = 8;
+    for (int neck = 0; neck < 2; neck++) {
+        tensor_file file = {0};
+        swin_model_info info;
+        naming_write(NAMING_MMDETECTION, &config, SEED, "", &file);
+        if (neck)
+            tensor_file_add_f32(&file, "neck.convs.0.conv.weight", value, 1, 4);
+        tensor_file_write(&file, in_directory("a"));
+        tensor_file_free(&file);
+        sw_model *model = must_open(in_directory("a"), NULL);
+        sw_model_info(model, &info);
+        assert_string_equal(info.dialect, neck ? "mmdetection" : "mmpretrain");
+        assert_string_equal(info.lineage, neck ? "detection" : "mmpretrain");
+        sw_model_destroy(model);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -349,6 +394,8 @@ int main(void)
         TEST(an_unusable_embedding_is_ignored),
         TEST(lineage_and_version_follow_the_caller),
         TEST(a_bare_backbone_is_of_the_detection_lineage),
+        TEST(headless_files_are_told_apart_by_their_merges),
+        TEST(a_norm_on_the_last_level_alone_is_mmpretrains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -298,6 +298,22 @@ static void duplicates_behind_prefixes_are_refused(void **state)
     must_refuse(write_and_free(&file), NULL, SWIN_ERR_FORMAT, "broken");
 }
 
+/* Two spellings of one tensor that a single naming allows. */
+static void two_spellings_of_one_tensor_are_refused(void **state)
+{
+    (void)state;
+    static const float value[1024] = {0};
+    tensor_file file = detection_file(2, "");
+    tensor_file_add_f32(&file, "layers.1.blocks.0.attn.rpe_mlp.0.weight", value, 2, 512, 2);
+    must_refuse(write_and_free(&file), NULL, SWIN_ERR_MISMATCH,
+                "\"layers.1.blocks.0.attn.cpb_mlp.0.weight\" and \"layers.1.blocks.0.attn.rpe_mlp.0.weight\"");
+    swin_config config = small_v1();
+    config.out_norm = 8;
+    naming_write(NAMING_MMPRETRAIN, &config, SEED, "", &file);
+    tensor_file_add_f32(&file, "backbone.norm.bias", value, 1, 96);
+    must_refuse(write_and_free(&file), NULL, SWIN_ERR_MISMATCH, "\"backbone.norm3.bias\"");
+}
+
 static void several_backbones_need_a_choice(void **state)
 {
     (void)state;
@@ -562,6 +578,7 @@ int main(void)
         TEST(mixed_versions_are_refused),
         TEST(mixed_namings_are_refused),
         TEST(duplicates_behind_prefixes_are_refused),
+        TEST(two_spellings_of_one_tensor_are_refused),
         TEST(several_backbones_need_a_choice),
         TEST(other_patch_embeddings_do_not_confuse),
         TEST(unknown_namings_show_the_nearest),
