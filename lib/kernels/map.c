@@ -10,53 +10,66 @@
  * and ordinary stores would first fetch what they overwrite. */
 #define STREAM_BYTES (1 << 20)
 
-/* VF_LANES rows, their moments side by side. */
+/* Rows of a block: as many floats as a cache line has, so that a store past the caches fills whole lines at once. */
+#define BLOCK BATCH
+#define PARTS (BLOCK / VF_LANES)
+
 typedef struct block {
-    const float *rows[VF_LANES];
-    float centre[VF_LANES], scale[VF_LANES], shift[VF_LANES];
+    const float *rows[BLOCK];
+    moments moments;
 } block;
 
 /* `n` rows; the last stands in for those beyond it, of which nothing is stored. */
 SW_INLINE void block_fill(block *b, const float *x, int32_t n, int32_t channels, const sw_norm *norm)
 {
-    for (int i = 0; i < VF_LANES; i++)
+    for (int i = 0; i < BLOCK; i++)
         b->rows[i] = x + (size_t)(i < n ? i : n - 1) * (size_t)channels;
-    for (int i = 0; norm != NULL && i < VF_LANES; i += GROUP) {
-        const moments m = moments_of(b->rows + i, channels, 1 / (float)channels, norm->eps);
-        memcpy(b->centre + i, m.centre, sizeof m.centre);
-        memcpy(b->scale + i, m.scale, sizeof m.scale);
-        memcpy(b->shift + i, m.shift, sizeof m.shift);
-    }
+    if (norm != NULL)
+        moments_of(&b->moments, b->rows, BLOCK, channels, norm->eps);
 }
 
-/* Channels c .. c + width - 1 of a block, to `n` places in each plane. */
-SW_INLINE void store_channels(float *map, size_t plane, const block *b, int n, int32_t c, int width,
-                              const sw_norm *norm, bool stream)
+/* VF_LANES rows of a block, their channels c .. c + width - 1 each in a vector, normalised where norm is given. */
+SW_INLINE void block_columns(vf columns[VF_LANES], const block *b, int first, int32_t c, int width,
+                             const sw_norm *norm)
 {
     const float *from[VF_LANES];
     float buffer[VF_LANES][VF_LANES];
     for (int i = 0; i < VF_LANES; i++) {
-        from[i] = b->rows[i] + c;
+        from[i] = b->rows[first + i] + c;
         if (width < VF_LANES) {
             vf_store(buffer[i], vf_load_n(from[i], width));
             from[i] = buffer[i];
         }
     }
-    vf columns[VF_LANES];
     vf_transpose(columns, from);
-    const scaling s = norm == NULL ? (scaling){vf_set(0), vf_set(1), vf_set(0)}
-                                   : (scaling){vf_load(b->centre), vf_load(b->scale), vf_load(b->shift)};
+    if (norm == NULL)
+        return;
+    const scaling s = {vf_load(b->moments.centre + first), vf_load(b->moments.scale + first),
+                       vf_load(b->moments.shift + first)};
+    for (int k = 0; k < VF_LANES; k++) {
+        if (k < width)
+            columns[k] = scaling_apply(&s, columns[k], vf_set(norm->weight[c + k]), vf_set(norm->bias[c + k]));
+    }
+}
+
+/* To `n` places in each plane. */
+SW_INLINE void store_columns(float *map, size_t plane, const block *b, int n, int32_t c, int width,
+                             const sw_norm *norm, bool stream)
+{
+    vf columns[PARTS][VF_LANES];
+    for (int p = 0; p < PARTS; p++)
+        block_columns(columns[p], b, p * VF_LANES, c, width, norm);
     for (int k = 0; k < width; k++) {
         float *to = map + (size_t)(c + k) * plane;
-        vf v = columns[k];
-        if (norm != NULL)
-            v = scaling_apply(&s, v, vf_set(norm->weight[c + k]), vf_set(norm->bias[c + k]));
-        if (stream)
-            vf_stream(to, v);
-        else if (n == VF_LANES)
-            vf_store(to, v);
-        else
-            vf_store_n(to, v, n);
+        for (int p = 0; p < PARTS; p++, to += VF_LANES) {
+            const int left = n - p * VF_LANES;
+            if (stream)
+                vf_stream(to, columns[p][k]);
+            else if (left >= VF_LANES)
+                vf_store(to, columns[p][k]);
+            else if (left > 0)
+                vf_store_n(to, columns[p][k], left);
+        }
     }
 }
 
@@ -67,26 +80,24 @@ SW_INLINE void store_block(float *map, size_t plane, const float *x, int32_t n, 
     block_fill(&b, x, n, channels, norm);
     int32_t c = 0;
     for (; c + VF_LANES <= channels; c += VF_LANES)
-        store_channels(map, plane, &b, n, c, VF_LANES, norm, stream);
+        store_columns(map, plane, &b, n, c, VF_LANES, norm, stream);
     if (c < channels)
-        store_channels(map, plane, &b, n, c, channels - c, norm, stream);
+        store_columns(map, plane, &b, n, c, channels - c, norm, stream);
 }
 
 static void store_channels_first(float *map, size_t plane, const float *x, int32_t rows, int32_t channels,
                                  const sw_norm *norm)
 {
-    const size_t bytes = VF_LANES * sizeof(float), odd = (uintptr_t)map % bytes;
-    const bool lines = plane * sizeof(float) % bytes == 0 && odd % sizeof(float) == 0;
+    const size_t line = BLOCK * sizeof(float), odd = (uintptr_t)map % line;
+    const bool lines = plane % BLOCK == 0 && odd % sizeof(float) == 0;
     const bool stream = VF_CAN_STREAM && lines && plane * (size_t)channels * sizeof(float) >= STREAM_BYTES;
-    int32_t r = 0;
-    while (r < rows) {
-        const int32_t left = rows - r < VF_LANES ? rows - r : VF_LANES;
-        /* The first block ends where a cache line does. */
-        const int32_t n = r == 0 && stream && odd > 0 && (size_t)left > (bytes - odd) / sizeof(float)
-                              ? (int32_t)((bytes - odd) / sizeof(float)) : left;
+    for (int32_t r = 0; r < rows;) {
+        /* Where lines count, the first block ends with one. */
+        const int32_t most = r == 0 && stream && odd > 0 ? (int32_t)((line - odd) / sizeof(float)) : BLOCK;
+        const int32_t n = rows - r < most ? rows - r : most;
         const float *from = x + (size_t)r * (size_t)channels;
-        if (stream && n == VF_LANES && (r > 0 || odd == 0))
-            store_block(map + r, plane, from, VF_LANES, channels, norm, true);
+        if (stream && n == BLOCK)
+            store_block(map + r, plane, from, BLOCK, channels, norm, true);
         else
             store_block(map + r, plane, from, n, channels, norm, false);
         r += n;
@@ -105,11 +116,12 @@ static void store_channels_last(float *map, const float *x, int32_t rows, int32_
         const int32_t count = rows - r < GROUP ? rows - r : GROUP;
         const float *from[GROUP];
         for (int k = 0; k < GROUP; k++)
-            from[k] = k < count ? x + (size_t)(r + k) * (size_t)channels : from[k - 1];
-        const moments m = moments_of(from, channels, 1 / (float)channels, norm->eps);
-        for (int k = 0; k < count; k++)
+            from[k] = x + (size_t)(r + (k < count ? k : count - 1)) * (size_t)channels;
+        moments m;
+        moments_of(&m, from, GROUP, channels, norm->eps);
+        for (int32_t k = 0; k < count; k++)
             row_normalise(map + (size_t)(r + k) * (size_t)channels, SW_F32, from[k], channels, scaling_of(&m, k),
-                          norm->weight, norm->bias);
+                          norm->weight, norm->bias, from[k]);
     }
 }
 

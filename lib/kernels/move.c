@@ -8,83 +8,128 @@
 /* What |src| is at least, as PyTorch's normalize() has it. */
 #define LEAST_LENGTH 1e-12f
 
-/* The sum of squares, in an order that depends on d alone. */
-SW_INLINE float squares(const void *src, sw_type type, int32_t d, float factor)
+/* Up to four rows go through together; those beyond `count` repeat one. No row notices. */
+typedef struct heads {
+    void *dst[GROUP];
+    const void *src[GROUP];
+    int32_t count;
+} heads;
+
+SW_INLINE vq lengths(const heads *h, sw_type type, int32_t d)
 {
-    const vf f = vf_set(factor);
-    vf sum = vf_set(0);
+    vf squares[GROUP] = {vf_set(0), vf_set(0), vf_set(0), vf_set(0)};
     int32_t i = 0;
     for (; i + VF_LANES <= d; i += VF_LANES) {
-        const vf v = vf_mul(vf_get(src, type, (size_t)i), f);
-        sum = vf_fma(v, v, sum);
+        for (int k = 0; k < GROUP; k++) {
+            const vf v = vf_get(h->src[k], type, (size_t)i);
+            squares[k] = vf_fma(v, v, squares[k]);
+        }
     }
-    if (i < d) {
-        const vf v = vf_mul(vf_get_n(src, type, (size_t)i, d - i), f);
-        sum = vf_fma(v, v, sum);
+    for (int k = 0; i < d && k < GROUP; k++) {
+        const vf v = vf_get_n(h->src[k], type, (size_t)i, d - i);
+        squares[k] = vf_fma(v, v, squares[k]);
     }
-    return vf_sum(sum);
+    return vq_sqrt(vf_sum4(squares[0], squares[1], squares[2], squares[3]));
+}
+
+SW_INLINE void scale_row(void *dst, sw_type dst_type, const void *src, sw_type src_type, int32_t d, float factor)
+{
+    const vf f = vf_set(factor);
+    int32_t i = 0;
+    for (; i + 2 * VF_LANES <= d; i += 2 * VF_LANES) {
+        const vf first = vf_mul(vf_get(src, src_type, (size_t)i), f);
+        const vf second = vf_mul(vf_get(src, src_type, (size_t)i + VF_LANES), f);
+        vf_put_2(dst, dst_type, (size_t)i, first, second);
+    }
+    for (; i < d; i += VF_LANES) {
+        const int n = d - i < VF_LANES ? d - i : VF_LANES;
+        vf_put_n(dst, dst_type, (size_t)i, vf_mul(vf_get_n(src, src_type, (size_t)i, n), f), n);
+    }
+}
+
+/* For a row whose squares overflow: those of much smaller numbers do not, nor do infinities go away. */
+static void scale_large_row(void *dst, sw_type dst_type, const void *src, sw_type src_type, int32_t d, float scale)
+{
+    const float before = 0x1p-80f;
+    float sum = 0;
+    for (int32_t i = 0; i < d; i++) {
+        const float v = vq_of(vf_get_n(src, src_type, (size_t)i, 1))[0] * before;
+        sum += v * v;
+    }
+    const vf b = vf_set(before), after = vf_set(scale / sqrtf(sum));
+    for (int32_t i = 0; i < d; i++)
+        vf_put_n(dst, dst_type, (size_t)i, vf_mul(vf_mul(vf_get_n(src, src_type, (size_t)i, 1), b), after), 1);
 }
 
 /* dst = src / max(|src|, LEAST_LENGTH) * scale. */
-SW_INLINE void head_normalise(void *dst, sw_type dst_type, const void *src, sw_type src_type, int32_t d, float scale)
+SW_INLINE void normalise_heads(heads *h, sw_type dst_type, sw_type src_type, int32_t d, float scale)
 {
-    float length = sqrtf(squares(src, src_type, d, 1));
-    float before = 1;
-    if (length == INFINITY) {
-        /* The squares have overflown; of much smaller numbers they do not, nor do infinities go away. */
-        before = 0x1p-80f;
-        length = sqrtf(squares(src, src_type, d, before));
-    } else if (length < LEAST_LENGTH) {
-        length = LEAST_LENGTH;
+    for (int k = h->count; k < GROUP; k++)
+        h->src[k] = h->src[k - 1];
+    const vq length = lengths(h, src_type, d);
+    const vq factor = vq_set(scale) / vq_max(vq_set(LEAST_LENGTH), length);
+    const bool large = vq_has_infinity(length);
+    for (int32_t k = 0; k < h->count; k++) {
+        if (large && length[k] == INFINITY)
+            scale_large_row(h->dst[k], dst_type, h->src[k], src_type, d, scale);
+        else
+            scale_row(h->dst[k], dst_type, h->src[k], src_type, d, factor[k]);
     }
-    const vf b = vf_set(before), by = vf_set(length), s = vf_set(scale);
-    int32_t i = 0;
-    for (; i + VF_LANES <= d; i += VF_LANES) {
-        const vf v = vf_mul(vf_get(src, src_type, (size_t)i), b);
-        vf_put(dst, dst_type, (size_t)i, vf_mul(vf_div(v, by), s));
-    }
-    if (i < d) {
-        const vf v = vf_mul(vf_get_n(src, src_type, (size_t)i, d - i), b);
-        vf_put_n(dst, dst_type, (size_t)i, vf_mul(vf_div(v, by), s), d - i);
-    }
-}
-
-SW_INLINE void head_row(void *dst, sw_type dst_type, const void *src, sw_type src_type, int32_t d, bool normalise,
-                        float scale)
-{
-    if (normalise)
-        head_normalise(dst, dst_type, src, src_type, d, scale);
-    else
-        row_copy(dst, dst_type, src, src_type, d);
+    h->count = 0;
 }
 
 SW_INLINE void gather_typed(void *dst, sw_type dst_type, const void *src, sw_type src_type, size_t src_stride,
                             const int32_t *index, const float *pad, int32_t rows, int32_t d, bool normalise,
                             float scale)
 {
-    for (int32_t t = 0; t < rows; t++) {
-        void *to = vf_at(dst, dst_type, (size_t)t * (size_t)d);
-        const int32_t from = index == NULL ? t : index[t];
-        if (from >= 0)
-            head_row(to, dst_type, vf_at_const(src, src_type, (size_t)from * src_stride), src_type, d, normalise, scale);
-        else if (pad != NULL)
-            head_row(to, dst_type, pad, SW_F32, d, normalise, scale);
-        else
-            row_zero(to, dst_type, d);
+    heads present = {.count = 0};
+    for (int32_t t = 0; t < rows; t++, dst = vf_at(dst, dst_type, (size_t)d)) {
+        const int32_t token = index == NULL ? t : index[t];
+        const void *from = token < 0 ? NULL : vf_at_const(src, src_type, (size_t)token * src_stride);
+        if (token < 0 && pad == NULL) {
+            row_zero(dst, dst_type, d);
+        } else if (token < 0 && normalise) {
+            heads absent = {.dst = {dst}, .src = {pad}, .count = 1};
+            normalise_heads(&absent, dst_type, SW_F32, d, scale);
+        } else if (token < 0) {
+            row_copy(dst, dst_type, pad, SW_F32, d);
+        } else if (!normalise) {
+            row_copy(dst, dst_type, from, src_type, d);
+        } else {
+            present.dst[present.count] = dst;
+            present.src[present.count++] = from;
+            if (present.count == GROUP)
+                normalise_heads(&present, dst_type, src_type, d, scale);
+        }
     }
+    if (present.count > 0)
+        normalise_heads(&present, dst_type, src_type, d, scale);
+}
+
+/* Nearly every head has 32 channels, and loops that the compiler unrolls. */
+#define USUAL 32
+
+SW_INLINE void gather_sized(void *dst, sw_type dst_type, const void *src, sw_type src_type, size_t src_stride,
+                            const int32_t *index, const float *pad, int32_t rows, int32_t d, bool normalise,
+                            float scale)
+{
+    if (d == USUAL)
+        gather_typed(dst, dst_type, src, src_type, src_stride, index, pad, rows, USUAL, normalise, scale);
+    else
+        gather_typed(dst, dst_type, src, src_type, src_stride, index, pad, rows, d, normalise, scale);
 }
 
 void sw_gather_head(void *dst, sw_type dst_type, const void *src, sw_type src_type, size_t src_stride,
                     const int32_t *index, const float *pad, int32_t rows, int32_t d, bool normalise, float scale)
 {
     if (dst_type == SW_F32 && src_type == SW_F32)
-        gather_typed(dst, SW_F32, src, SW_F32, src_stride, index, pad, rows, d, normalise, scale);
+        gather_sized(dst, SW_F32, src, SW_F32, src_stride, index, pad, rows, d, normalise, scale);
     else if (dst_type == SW_F32)
-        gather_typed(dst, SW_F32, src, SW_BF16, src_stride, index, pad, rows, d, normalise, scale);
+        gather_sized(dst, SW_F32, src, SW_BF16, src_stride, index, pad, rows, d, normalise, scale);
     else if (src_type == SW_F32)
-        gather_typed(dst, SW_BF16, src, SW_F32, src_stride, index, pad, rows, d, normalise, scale);
+        gather_sized(dst, SW_BF16, src, SW_F32, src_stride, index, pad, rows, d, normalise, scale);
     else
-        gather_typed(dst, SW_BF16, src, SW_BF16, src_stride, index, pad, rows, d, normalise, scale);
+        gather_sized(dst, SW_BF16, src, SW_BF16, src_stride, index, pad, rows, d, normalise, scale);
 }
 
 SW_INLINE void scatter_typed(void *dst, sw_type type, size_t dst_stride, const void *src, const int32_t *index,
@@ -103,6 +148,8 @@ void sw_scatter_head(void *dst, sw_type type, size_t dst_stride, const void *src
 {
     if (type == SW_F32)
         scatter_typed(dst, SW_F32, dst_stride, src, index, rows, d);
+    else if (d == USUAL)
+        scatter_typed(dst, SW_BF16, dst_stride, src, index, rows, USUAL);
     else
         scatter_typed(dst, SW_BF16, dst_stride, src, index, rows, d);
 }

@@ -7,8 +7,9 @@
  *
  *      mean = centre + delta      (x - mean) / sqrt(variance + eps) = (x - centre) * scale + shift
  *
- * Four rows go through together: their chains of additions overlap, their sums are gathered in one go, and root and
- * division are done once for all. No row notices its company; a group of fewer repeats one of its rows.
+ * Four rows go through together: their chains of additions overlap and their sums are gathered in one go. Several such
+ * groups make a batch, which goes through each pass before the next, so that no group waits for its own sums. No row
+ * notices its company; a group of fewer repeats one of its rows.
  */
 #ifndef SW_KERNELS_ROW_H
 #define SW_KERNELS_ROW_H
@@ -19,6 +20,7 @@
 #include "vector.h"
 
 #define GROUP 4
+#define BATCH 16
 
 /* A sum in one call is the sum in several where all but the last have a multiple of SUMS_STEP elements. */
 #define SUMS_STEP (2 * VF_LANES)
@@ -31,9 +33,9 @@ typedef struct deviations {
     vf plain[GROUP], squared[GROUP];
 } deviations;
 
-/* Of a row each. */
+/* Of each row of a batch. */
 typedef struct moments {
-    float centre[GROUP], scale[GROUP], shift[GROUP];
+    float centre[BATCH], scale[BATCH], shift[BATCH];
 } moments;
 
 /* How a row becomes its normalised self. */
@@ -68,11 +70,12 @@ SW_INLINE void sums_add(sums *s, const float *const x[GROUP], int32_t n)
     }
 }
 
-/* `inverse` is 1 / the number of elements. */
-SW_INLINE vq sums_centre(const sums *s, float inverse)
+/* The centres of rows at .. at + GROUP - 1; `inverse` is 1 / the number of elements. */
+SW_INLINE void sums_finish(const sums *s, float inverse, moments *m, int32_t at)
 {
-    return vf_sum4(vf_add(s->even[0], s->odd[0]), vf_add(s->even[1], s->odd[1]), vf_add(s->even[2], s->odd[2]),
-                   vf_add(s->even[3], s->odd[3])) * vq_set(inverse);
+    const vq centre = vf_sum4(vf_add(s->even[0], s->odd[0]), vf_add(s->even[1], s->odd[1]),
+                              vf_add(s->even[2], s->odd[2]), vf_add(s->even[3], s->odd[3])) * vq_set(inverse);
+    memcpy(m->centre + at, &centre, sizeof centre);
 }
 
 SW_INLINE void deviations_clear(deviations *d)
@@ -81,9 +84,10 @@ SW_INLINE void deviations_clear(deviations *d)
         d->plain[k] = d->squared[k] = vf_set(0);
 }
 
-SW_INLINE void deviations_add(deviations *d, const float *const x[GROUP], int32_t n, vq centre)
+SW_INLINE void deviations_add(deviations *d, const float *const x[GROUP], int32_t n, const moments *m, int32_t at)
 {
-    const vf c[GROUP] = {vf_set(centre[0]), vf_set(centre[1]), vf_set(centre[2]), vf_set(centre[3])};
+    const vf c[GROUP] = {vf_set(m->centre[at]), vf_set(m->centre[at + 1]), vf_set(m->centre[at + 2]),
+                         vf_set(m->centre[at + 3])};
     int32_t i = 0;
     for (; i + VF_LANES <= n; i += VF_LANES) {
         for (int k = 0; k < GROUP; k++) {
@@ -101,36 +105,40 @@ SW_INLINE void deviations_add(deviations *d, const float *const x[GROUP], int32_
     }
 }
 
-/* `zeros` more elements of each row are zero: their deviations come in as one product, for equal addends would all round
- * the same way. */
-SW_INLINE moments deviations_moments(const deviations *d, vq centre, float zeros, float inverse, float eps)
+/* Scales and shifts. `zeros` more elements of each row are zero: their deviations come in as one product, for equal addends
+ * would all round the same way. */
+SW_INLINE void deviations_finish(const deviations *d, float zeros, float inverse, float eps, moments *m, int32_t at)
 {
+    vq centre;
+    memcpy(&centre, m->centre + at, sizeof centre);
     const vq z = vq_set(zeros), by = vq_set(inverse);
     const vq plain = vf_sum4(d->plain[0], d->plain[1], d->plain[2], d->plain[3]) - z * centre;
     const vq squared = vf_sum4(d->squared[0], d->squared[1], d->squared[2], d->squared[3]) + z * centre * centre;
     const vq delta = plain * by;
-    vq variance = squared * by - delta * delta;
-    for (int k = 0; k < GROUP; k++)
-        variance[k] = variance[k] < 0 ? 0 : variance[k];
+    /* Rounding may leave a constant row a negative variance; NaN is the second operand and stays. */
+    const vq variance = vq_max(vq_set(0), squared * by - delta * delta);
     const vq scale = vq_set(1) / vq_sqrt(variance + vq_set(eps));
     const vq shift = -delta * scale;
-    moments m;
-    memcpy(m.centre, &centre, sizeof m.centre);
-    memcpy(m.scale, &scale, sizeof m.scale);
-    memcpy(m.shift, &shift, sizeof m.shift);
-    return m;
+    memcpy(m->scale + at, &scale, sizeof scale);
+    memcpy(m->shift + at, &shift, sizeof shift);
 }
 
-SW_INLINE moments moments_of(const float *const x[GROUP], int32_t n, float inverse, float eps)
+/* Of `count` rows of n elements, a multiple of GROUP. */
+SW_INLINE void moments_of(moments *m, const float *const *x, int32_t count, int32_t n, float eps)
 {
-    sums s;
-    sums_clear(&s);
-    sums_add(&s, x, n);
-    const vq centre = sums_centre(&s, inverse);
-    deviations d;
-    deviations_clear(&d);
-    deviations_add(&d, x, n, centre);
-    return deviations_moments(&d, centre, 0, inverse, eps);
+    const float inverse = 1 / (float)n;
+    for (int32_t at = 0; at < count; at += GROUP) {
+        sums s;
+        sums_clear(&s);
+        sums_add(&s, x + at, n);
+        sums_finish(&s, inverse, m, at);
+    }
+    for (int32_t at = 0; at < count; at += GROUP) {
+        deviations d;
+        deviations_clear(&d);
+        deviations_add(&d, x + at, n, m, at);
+        deviations_finish(&d, 0, inverse, eps, m, at);
+    }
 }
 
 SW_INLINE scaling scaling_of(const moments *m, int k)
@@ -138,14 +146,20 @@ SW_INLINE scaling scaling_of(const moments *m, int k)
     return (scaling){vf_set(m->centre[k]), vf_set(m->scale[k]), vf_set(m->shift[k])};
 }
 
+/* Where it is named but not used. */
+SW_INLINE scaling scaling_none(void)
+{
+    return (scaling){vf_set(0), vf_set(1), vf_set(0)};
+}
+
 SW_INLINE vf scaling_apply(const scaling *s, vf x, vf weight, vf bias)
 {
     return vf_fma(vf_fma(vf_sub(x, s->centre), s->scale, s->shift), weight, bias);
 }
 
-/* dst = the normalised x. */
+/* dst = the normalised x. The cache lines of `ahead`, a row that comes later, are asked for meanwhile. */
 SW_INLINE void row_normalise(void *dst, sw_type type, const float *x, int32_t n, scaling s, const float *weight,
-                             const float *bias)
+                             const float *bias, const float *ahead)
 {
     int32_t i = 0;
     for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES) {
@@ -153,6 +167,9 @@ SW_INLINE void row_normalise(void *dst, sw_type type, const float *x, int32_t n,
         const vf second = scaling_apply(&s, vf_load(x + i + VF_LANES), vf_load(weight + i + VF_LANES),
                                         vf_load(bias + i + VF_LANES));
         vf_put_2(dst, type, (size_t)i, first, second);
+        __builtin_prefetch(ahead + i);
+        if (VF_LANES == 16)
+            __builtin_prefetch(ahead + i + VF_LANES);
     }
     if (i + VF_LANES <= n) {
         vf_put(dst, type, (size_t)i, scaling_apply(&s, vf_load(x + i), vf_load(weight + i), vf_load(bias + i)));
@@ -165,8 +182,27 @@ SW_INLINE void row_normalise(void *dst, sw_type type, const float *x, int32_t n,
     }
 }
 
+/* Bytes as they are. The compiler makes each memcpy() a load and a store. */
+SW_INLINE void row_move(void *dst, const void *src, size_t bytes)
+{
+    char *to = dst;
+    const char *from = src;
+    for (; bytes >= 64; bytes -= 64, to += 64, from += 64)
+        memcpy(to, from, 64);
+    for (; bytes >= 16; bytes -= 16, to += 16, from += 16)
+        memcpy(to, from, 16);
+    for (; bytes >= 4; bytes -= 4, to += 4, from += 4)
+        memcpy(to, from, 4);
+    if (bytes > 0)
+        memcpy(to, from, 2);
+}
+
 SW_INLINE void row_copy(void *dst, sw_type type, const void *x, sw_type x_type, int32_t n)
 {
+    if (type == x_type) {
+        row_move(dst, x, (size_t)n * sw_type_size(type));
+        return;
+    }
     int32_t i = 0;
     for (; i + 2 * VF_LANES <= n; i += 2 * VF_LANES)
         vf_put_2(dst, type, (size_t)i, vf_get(x, x_type, (size_t)i), vf_get(x, x_type, (size_t)i + VF_LANES));

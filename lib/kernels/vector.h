@@ -21,6 +21,8 @@
  *      vf_power       a * 2^n where shifted = VF_SHIFT + n, n a whole number between -126 and 0; anything for other n
  *      vf_add_where_differ  a, and a + b where the integers x and y differ
  *      vf_transpose   column c of VF_LANES rows of VF_LANES elements each
+ *      vf_pixels      R G B (or B G R) of a quad of pixels in each of VF_LANES / 4 lines, 12 bytes every `stride`; vf_quads
+ *                     the same of float32, 4 every `stride` bytes
  *      vf_stream      a store past the caches to an address that is a multiple of the vector, where VF_CAN_STREAM;
  *                     vf_stream_end after the last of them, before another thread may read
  */

@@ -6,6 +6,8 @@
 #define SW_KERNELS_VECTOR_AVX2_H
 
 #include <immintrin.h>
+#include <math.h>
+#include <stdbool.h>
 
 #define VF_LANES 8
 
@@ -185,6 +187,11 @@ SW_INLINE vq vq_max(vq a, vq b)
     return _mm_max_ps(a, b);
 }
 
+SW_INLINE bool vq_has_infinity(vq a)
+{
+    return _mm_movemask_ps(_mm_cmpeq_ps(a, _mm_set1_ps(INFINITY))) != 0;
+}
+
 SW_INLINE vq vq_sqrt(vq a)
 {
     return _mm_sqrt_ps(a);
@@ -248,6 +255,31 @@ SW_INLINE void vf_transpose(vf columns[VF_LANES], const float *const from[VF_LAN
         columns[c + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(ab_high, de_high));
         columns[c + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(ab_high, de_high));
     }
+}
+
+SW_INLINE __m128i vf_twelve_bytes(const uint8_t *from)
+{
+    int32_t last;
+    memcpy(&last, from + 8, sizeof last);
+    return _mm_insert_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from), last, 2);
+}
+
+SW_INLINE void vf_pixels(vf out[3], const uint8_t *from, ptrdiff_t stride)
+{
+    const __m256i lines = _mm256_inserti128_si256(_mm256_castsi128_si256(vf_twelve_bytes(from)),
+                                                  vf_twelve_bytes(from + stride), 1);
+    for (int c = 0; c < 3; c++) {
+        /* Every third byte, each as an integer of its own. */
+        const int zero = 0x80 << 24 | 0x80 << 16 | 0x80 << 8;
+        const __m128i order = _mm_setr_epi32(zero | c, zero | (3 + c), zero | (6 + c), zero | (9 + c));
+        out[c] = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(lines, _mm256_broadcastsi128_si256(order)));
+    }
+}
+
+SW_INLINE vf vf_quads(const void *from, ptrdiff_t stride)
+{
+    const float *first = from, *second = (const float *)(const void *)((const char *)from + stride);
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(first)), _mm_loadu_ps(second), 1);
 }
 
 #define VF_CAN_STREAM 1

@@ -6,6 +6,8 @@
 #define SW_KERNELS_VECTOR_AVX512_H
 
 #include <immintrin.h>
+#include <math.h>
+#include <stdbool.h>
 
 #define VF_LANES 16
 
@@ -208,6 +210,11 @@ SW_INLINE vq vq_max(vq a, vq b)
     return _mm_max_ps(a, b);
 }
 
+SW_INLINE bool vq_has_infinity(vq a)
+{
+    return _mm_movemask_ps(_mm_cmpeq_ps(a, _mm_set1_ps(INFINITY))) != 0;
+}
+
 SW_INLINE vq vq_sqrt(vq a)
 {
     return _mm_sqrt_ps(a);
@@ -272,6 +279,34 @@ SW_INLINE void vf_transpose(vf columns[VF_LANES], const float *const from[VF_LAN
         columns[c + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab_high, de_high));
         columns[c + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab_high, de_high));
     }
+}
+
+/* Masks keep the loads to the 12 bytes of each line. */
+SW_INLINE void vf_pixels(vf out[3], const uint8_t *from, ptrdiff_t stride)
+{
+    __m512i lines = _mm512_setzero_si512();
+    lines = _mm512_mask_broadcast_i32x4(lines, 0x0007, _mm_maskz_loadu_epi8(0x0fff, from));
+    lines = _mm512_mask_broadcast_i32x4(lines, 0x0070, _mm_maskz_loadu_epi8(0x0fff, from + stride));
+    lines = _mm512_mask_broadcast_i32x4(lines, 0x0700, _mm_maskz_loadu_epi8(0x0fff, from + 2 * stride));
+    lines = _mm512_mask_broadcast_i32x4(lines, 0x7000, _mm_maskz_loadu_epi8(0x0fff, from + 3 * stride));
+    for (int c = 0; c < 3; c++) {
+        /* Every third byte, each as an integer of its own. */
+        const int zero = 0x80 << 24 | 0x80 << 16 | 0x80 << 8;
+        const __m128i order = _mm_setr_epi32(zero | c, zero | (3 + c), zero | (6 + c), zero | (9 + c));
+        out[c] = _mm512_cvtepi32_ps(_mm512_shuffle_epi8(lines, _mm512_broadcast_i32x4(order)));
+    }
+}
+
+SW_INLINE vf vf_quads(const void *from, ptrdiff_t stride)
+{
+    const char *line = from;
+    __m512 quads = _mm512_castps128_ps512(_mm_loadu_ps((const float *)(const void *)line));
+    for (int i = 1; i < 4; i++) {
+        const __m128 quad = _mm_loadu_ps((const float *)(const void *)(line + i * stride));
+        quads = i == 1 ? _mm512_insertf32x4(quads, quad, 1)
+                : i == 2 ? _mm512_insertf32x4(quads, quad, 2) : _mm512_insertf32x4(quads, quad, 3);
+    }
+    return quads;
 }
 
 #define VF_CAN_STREAM 1

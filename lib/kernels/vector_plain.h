@@ -8,6 +8,7 @@
 #define SW_KERNELS_VECTOR_PLAIN_H
 
 #include <math.h>
+#include <stdbool.h>
 
 #define VF_LANES 4
 
@@ -171,6 +172,11 @@ SW_INLINE vq vq_max(vq a, vq b)
     return vf_max(a, b);
 }
 
+SW_INLINE bool vq_has_infinity(vq a)
+{
+    return a[0] == INFINITY || a[1] == INFINITY || a[2] == INFINITY || a[3] == INFINITY;
+}
+
 SW_INLINE vq vq_sqrt(vq a)
 {
     return (vq){sqrtf(a[0]), sqrtf(a[1]), sqrtf(a[2]), sqrtf(a[3])};
@@ -221,6 +227,21 @@ SW_INLINE void vf_transpose(vf columns[VF_LANES], const float *const from[VF_LAN
 {
     for (int c = 0; c < VF_LANES; c++)
         columns[c] = (vf){from[0][c], from[1][c], from[2][c], from[3][c]};
+}
+
+SW_INLINE void vf_pixels(vf out[3], const uint8_t *from, ptrdiff_t stride)
+{
+    (void)stride;
+    for (int c = 0; c < 3; c++)
+        out[c] = (vf){from[c], from[3 + c], from[6 + c], from[9 + c]};
+}
+
+SW_INLINE vf vf_quads(const void *from, ptrdiff_t stride)
+{
+    (void)stride;
+    vf value;
+    memcpy(&value, from, sizeof value);
+    return value;
 }
 
 #define VF_CAN_STREAM 0
