@@ -42,15 +42,23 @@ if [ "$way" != subproject ]; then
 fi
 mkdir "$work/consumer"
 cd "$work/consumer"
+cp "$sources/client.c" detector.c
+# How README.md says it is done.
+readme()
+{
+    sh "$sources/../readme/block.sh" "$sources/../../README.md" "$@"
+}
 
 case $way in
 c)
     need pkg-config
     # shellcheck disable=SC2046
-    "$@" -std=c99 -pedantic-errors -Wall -Wextra -Werror $(pkg-config --cflags swin) "$sources/client.c" -o client \
+    "$@" -std=c99 -pedantic-errors -Wall -Wextra -Werror $(pkg-config --cflags swin) detector.c -o client \
         $(pkg-config --libs swin)
     ./client
     pkg-config --exact-version="$(./client | sed 's/libswin \([^:]*\):.*/\1/')" swin
+    eval "$(readme sh 3)"
+    ./detector
     ;;
 cxx)
     need pkg-config
@@ -61,47 +69,41 @@ cxx)
     ;;
 cmake)
     need cmake
-    cp "$sources/client.c" "$sources/client.cpp" "$sources/CMakeLists.txt" .
+    cp "$sources/client.cpp" "$sources/CMakeLists.txt" .
+    readme cmake 1 >readme.cmake
     unset PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
     CC=$1 cmake -S . -B build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release >cmake.log 2>&1 &&
         cmake --build build >>cmake.log 2>&1 || {
         cat cmake.log >&2
         exit 1
     }
-    ./build/client
-    ./build/client_cxx
+    ./build/detector
+    ./build/detector_cxx
     # A version that is not there is refused.
-    if cmake -S . -B refused -DCMAKE_PREFIX_PATH="$prefix" -DSWIN_WANTED=99.0 >refused.log 2>&1; then
+    sed -i 's/find_package(swin [0-9.]*/find_package(swin 99.0/' readme.cmake
+    if cmake -S . -B refused -DCMAKE_PREFIX_PATH="$prefix" >refused.log 2>&1; then
         echo 'find_package(swin 99.0) succeeded' >&2
         exit 1
     fi
-    grep -q 'version: 0\|version: [1-9]' refused.log || {
+    grep -q 'swinConfig.cmake, version:' refused.log || {
         cat refused.log >&2
         exit 1
     }
     ;;
-meson)
-    cp "$sources/client.c" .
-    printf '%s\n' "project('consumer', 'c')" "executable('client', 'client.c', dependencies: dependency('swin'))" \
-        >meson.build
-    $meson setup build >meson.log 2>&1 && $meson compile -C build >>meson.log 2>&1 || {
+meson | subproject)
+    printf '%s\n' "project('consumer', 'c')" "$(readme meson 1)" >meson.build
+    options=
+    if [ "$way" = subproject ]; then
+        mkdir subprojects
+        ln -s "$swin" subprojects/swin
+        options='--wrap-mode=forcefallback -Dbuildtype=debug'
+    fi
+    # shellcheck disable=SC2086
+    CC=$* $meson setup build $options >meson.log 2>&1 && $meson compile -C build detector >>meson.log 2>&1 || {
         cat meson.log >&2
         exit 1
     }
-    ./build/client
-    ;;
-subproject)
-    cp "$sources/client.c" .
-    mkdir subprojects
-    ln -s "$swin" subprojects/swin
-    printf '%s\n' "project('consumer', 'c')" \
-        "executable('client', 'client.c', dependencies: dependency('swin', fallback: 'swin'))" >meson.build
-    CC=$* $meson setup build --wrap-mode=forcefallback -Dbuildtype=debug >meson.log 2>&1 &&
-        $meson compile -C build client >>meson.log 2>&1 || {
-        cat meson.log >&2
-        exit 1
-    }
-    ./build/client
+    ./build/detector
     ;;
 *)
     echo "unknown way: $way" >&2

@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The examples of README.md, taken from it and run.
+#
+#   examples.sh README c|cxx|python|tool|map CHECKPOINT PROGRAM...
+#
+# c, cxx: PROGRAM is the compiler with what it needs to find the library; python: the interpreter; tool: swin-dump.
+set -eu
+
+readme=$1 way=$2 checkpoint=$3
+shift 3
+here=$(dirname "$0")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+block()
+{
+    sh "$here/block.sh" "$readme" "$@"
+}
+fail()
+{
+    echo "$*" >&2
+    exit 1
+}
+
+case $way in
+c)
+    block c 1 >"$work/detector.c"
+    lines=$(wc -l <"$work/detector.c")
+    test "$lines" -le 40 || fail "the C example has $lines lines"
+    "$@" -std=c11 -pedantic-errors -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -x c "$work/detector.c" \
+        -x none -o "$work/detector" $LINK
+    "$work/detector" "$checkpoint" | tee "$work/out"
+    test "$(grep -c '^c[2-5]: [0-9]* x [0-9]* x [0-9]*, stride [0-9]*$' "$work/out")" = 4 || fail 'expected four levels'
+    if (cd "$work" && ./detector) 2>"$work/err"; then
+        fail 'it succeeds without a file'
+    fi
+    grep -q 'swin.safetensors' "$work/err" || fail 'the failure does not name the file'
+    ;;
+cxx)
+    # What the example uses of OpenCV, and a program around it.
+    cat >"$work/detector.cpp" <<'END'
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+namespace cv {
+struct Mat {
+    unsigned char *data;
+    int rows, cols;
+    std::size_t step;
+};
+}
+END
+    block cpp 1 >>"$work/detector.cpp"
+    cat >>"$work/detector.cpp" <<'END'
+int main(int, char **argv)
+{
+    std::vector<unsigned char> bytes(40 * 200);
+    const cv::Mat bgr = {bytes.data(), 40, 60, 200};
+    const swin::model model = swin::open_model(argv[1]);
+    swin::session session = swin::make_session(model);
+    const swin::feature_maps maps = backbone(model, session, bgr);
+    std::printf("%d x %d\n", maps.info(0).height, maps.info(0).width);
+    return maps.info(0).height == 10 && maps.info(0).width == 15 ? 0 : 1;
+}
+END
+    "$@" -std=c++11 -pedantic-errors -Wall -Wextra -Werror -x c++ "$work/detector.cpp" -x none -o "$work/detector" $LINK
+    "$work/detector" "$checkpoint"
+
+    # The example in the header's own comment, with its file and its matrix.
+    cat >"$work/header.cpp" <<'END'
+#include <cstdio>
+#include <swin/swin.hpp>
+int main()
+{
+    static unsigned char bytes[40 * 200];
+    const struct { unsigned char *data; int rows, cols; std::size_t step; } mat = {bytes, 40, 60, 200};
+END
+    sed -n '/^ \*\/$/q; s/^ \*     //p' "$(dirname "$readme")/include/swin/swin.hpp" >"$work/comment"
+    grep -q 'session.run' "$work/comment" || fail 'no example found in swin.hpp'
+    cat "$work/comment" >>"$work/header.cpp"
+    printf '    return c5 == nullptr;\n}\n' >>"$work/header.cpp"
+    "$@" -std=c++11 -pedantic-errors -Wall -Wextra -Werror -x c++ "$work/header.cpp" -x none -o "$work/header" $LINK
+    ln -s "$checkpoint" "$work/swin_tiny.safetensors"
+    (cd "$work" && ./header)
+    ;;
+python)
+    ln -s "$checkpoint" "$work/swin_tiny.safetensors"
+    printf 'import numpy\nimage = numpy.zeros((60, 80, 3), numpy.uint8)\n' >"$work/example.py"
+    block python 1 >>"$work/example.py"
+    printf 'assert [m.shape[2:] for m in maps] == [(15, 20), (8, 10), (4, 5), (2, 3)]\n' >>"$work/example.py"
+    (cd "$work" && "$@" example.py)
+    ;;
+tool)
+    # Before four blanks stands what is typed, behind them what it does.
+    sed -n 's/^\(swin-dump .*\)    *[a-z].*$/\1/p' "$readme" | sed 's/ *$//' >"$work/commands"
+    test "$(wc -l <"$work/commands")" -ge 5 || fail 'expected five commands'
+    ln -s "$checkpoint" "$work/swin_tiny.safetensors"
+    ln -s "$(cd "$(dirname "$readme")" && pwd)/bindings/cli/photo.png" "$work/photo.png"
+    mkdir "$work/photos"
+    ln -s ../photo.png "$work/photos/photo.png"
+    tool=$1
+    cd "$work"
+    "$tool" --quiet -w swin_tiny.safetensors --npy -o ref photo.png
+    while read -r command; do
+        echo "$command"
+        # shellcheck disable=SC2086
+        set -- $command
+        shift
+        "$tool" "$@" >out 2>&1 || {
+            cat out >&2
+            fail "failed: $command"
+        }
+    done <commands
+    test -s swin-dump/c5.png || fail 'no heatmap was written'
+    test -s swin-dump/photo/c5.npy || fail 'no map was written'
+    ;;
+map)
+    cd "$(dirname "$readme")"
+    sed -n '/^## Map of the repository/,/^An image/s,^\([a-z][a-z/.]*\)  .*,\1,p' README.md >"$work/paths"
+    test "$(wc -l <"$work/paths")" -ge 10 || fail 'no map found'
+    # Links and pictures too.
+    grep -o '](\([^)]*\))' README.md | sed 's/](\(.*\))/\1/' >>"$work/paths"
+    while read -r path; do
+        test -e "$path" || fail "README.md names $path, which is not there"
+    done <"$work/paths"
+    for directory in lib/*/ bindings/*/; do
+        grep -q "^$directory" "$work/paths" || fail "the map lacks $directory"
+    done
+    # Each of the two commands is one line, and brings its packages along.
+    for n in 1 2; do
+        test "$(block sh $n | wc -l)" = 1 || fail "command $n is not one line"
+        block sh $n | grep -q '^apt-get update && apt-get install -y ' || fail "command $n does not begin with apt-get"
+    done
+    ;;
+*) fail "unknown way: $way" ;;
+esac
