@@ -15,6 +15,7 @@
 /* Parts of q, k, v and of the hidden layer: wide stages are cut so that threads can share a single window. */
 #define PART_CHANNELS 384
 #define HIDDEN_PART_CHANNELS 768
+#define PART_BYTES 917504
 /* Scores of one product: they are written by one and read by the next. */
 #define SCORE_ELEMENTS 49152
 /* Windows up to this many slots are viewed where they lie, larger ones copied head by head. */
@@ -70,10 +71,15 @@ static int32_t choose_parts(int32_t channels, int32_t units, int32_t width)
     return units;
 }
 
-/* The same in the units that a layer's panels allow. */
-static int32_t choose_linear_parts(const sw_network *network, int32_t channels, int32_t width)
+/* Parts of a layer's output. With AMX and float32, a part's weights (six bytes each) are read once for every 32 rows and so
+ * have to stay in the second-level cache. `in` is what one product reads. */
+static int32_t choose_linear_parts(const sw_network *network, int32_t in, int32_t out, int32_t width)
 {
-    return choose_parts(channels, network->amx ? channels / SW_AMX_WIDTH : channels, width);
+    if (!network->amx)
+        return choose_parts(out, out, width);
+    if (network->type == SW_F32 && PART_BYTES / (6 * in) < width)
+        width = PART_BYTES / (6 * in);
+    return choose_parts(out, out / SW_AMX_WIDTH, width);
 }
 
 /* Our own kernels want heads of 32 channels and everything else in multiples of that: what every published model but one (c24)
@@ -126,8 +132,10 @@ static void describe_block_layer(const sw_network *network, int32_t s, int32_t b
     sw_block *block = &stage->blocks[b];
     const bool v2 = network->config.version == 2;
     const int32_t channels = stage->channels, head_parts = stage->head_parts;
-    const int32_t hidden_parts = choose_linear_parts(network, stage->hidden, HIDDEN_PART_CHANNELS);
-    const int32_t out_parts = choose_linear_parts(network, channels, PART_CHANNELS);
+    const int32_t hidden_parts =
+        choose_linear_parts(network, channels, stage->hidden, network->amx ? PART_CHANNELS : HIDDEN_PART_CHANNELS);
+    const int32_t proj_parts = choose_linear_parts(network, channels, channels, PART_CHANNELS);
+    const int32_t fc2_parts = choose_linear_parts(network, stage->hidden / hidden_parts, channels, PART_CHANNELS);
     l->menu = &stage->menu;
     switch (which) {
     case 0:
@@ -152,7 +160,7 @@ static void describe_block_layer(const sw_network *network, int32_t s, int32_t b
         l->spec = (sw_linear_spec){.in = channels,
                                    .in_parts = network->amx ? 1 : head_parts,
                                    .out = channels,
-                                   .out_parts = out_parts,
+                                   .out_parts = proj_parts,
                                    .type = network->type,
                                    .out_type = SW_F32,
                                    .amx = network->amx,
@@ -177,7 +185,7 @@ static void describe_block_layer(const sw_network *network, int32_t s, int32_t b
         l->spec = (sw_linear_spec){.in = stage->hidden,
                                    .in_parts = hidden_parts,
                                    .out = channels,
-                                   .out_parts = out_parts,
+                                   .out_parts = fc2_parts,
                                    .type = network->type,
                                    .out_type = SW_F32,
                                    .amx = network->amx,
@@ -220,7 +228,7 @@ static void describe_layer(sw_network *network, int32_t index, layer *l)
                                        .in_parts = 1,
                                        .out = 2 * stage->channels,
                                        .out_parts =
-                                           choose_linear_parts(network, 2 * stage->channels, PART_CHANNELS),
+                                           choose_linear_parts(network, 4 * stage->channels, 2 * stage->channels, PART_CHANNELS),
                                        .type = network->type,
                                        .out_type = SW_F32,
                                        .amx = network->amx,
@@ -299,6 +307,12 @@ static swin_status plan_attention(sw_network *network, sw_stage *stage, swin_err
     return sw_dnn_context(network->dnn, &shape, &plan->context_single, err);
 }
 
+static int32_t head_part_width(const sw_network *network, int32_t channels)
+{
+    const int32_t fitting = PART_BYTES / (6 * channels);
+    return network->amx && network->type == SW_F32 && fitting < PART_CHANNELS ? fitting : PART_CHANNELS;
+}
+
 static swin_status make_stage(sw_network *network, int32_t s, swin_error *err)
 {
     const swin_config *config = &network->config;
@@ -308,7 +322,7 @@ static swin_status make_stage(sw_network *network, int32_t s, swin_error *err)
     stage->heads = config->heads[s];
     stage->head_channels = stage->channels / stage->heads;
     stage->slots = config->window[s][0] * config->window[s][1];
-    stage->head_parts = choose_parts(stage->channels, stage->heads, PART_CHANNELS);
+    stage->head_parts = choose_parts(stage->channels, stage->heads, head_part_width(network, stage->channels));
     stage->has_merge = s + 1 < config->stages;
     choose_menu(&stage->menu, stage->slots, stage->channels, network->type);
     if (stage->has_merge) {

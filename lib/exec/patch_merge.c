@@ -37,7 +37,7 @@ static swin_status merge_rows(const step *s, int32_t image, int32_t first, int32
     int32_t index[4 * CHUNK_MAX];
     list_sources(index, plan->geometry.map, run->plan->stage[s->stage_number + 1].geometry.map[1], first, rows);
     const bool amx = run->network->amx;
-    const size_t padded = (size_t)((rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS);
+    const size_t padded = sw_tile_panel_rows(rows);
     const sw_panels in = {worker->rows, run->network->type, amx ? SW_AMX_WIDTH : 4 * channels, padded * SW_AMX_WIDTH};
     run->kernels->gather_merge(&in, sw_run_map(run, image, s->stage_number), index, rows, channels,
                                pre_norm ? &s->stage->merge_norm : NULL);

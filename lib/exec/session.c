@@ -43,7 +43,7 @@ static void measure_rows(const sw_network *network, size_t *in, size_t *out)
     for (int32_t s = 0; s < network->config.stages; s++) {
         const sw_stage *stage = &network->stages[s];
         if (stage->has_merge) {
-            const size_t merged = (size_t)stage->merge_menu.rows[stage->merge_menu.count - 1];
+            const size_t merged = sw_tile_panel_rows(stage->merge_menu.rows[stage->merge_menu.count - 1]);
             *in = larger(*in, merged * 4 * (size_t)stage->channels);
             *out = larger(*out, merged * 2 * (size_t)stage->channels);
         }

@@ -22,7 +22,7 @@ static sizes measure(const sw_network *network, bool whole_hidden)
     for (int32_t s = 0; s < network->config.stages; s++) {
         const sw_stage *stage = &network->stages[s];
         const int32_t limit = stage->menu.rows[stage->menu.count - 1];
-        const size_t rows = ((size_t)limit + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS;
+        const size_t rows = sw_tile_panel_rows(limit);
         const size_t channels = (size_t)stage->channels;
         const sw_block *block = &stage->blocks[0];
         const size_t qkv = rows * 3 * channels * sw_type_size(block->qkv.out_type);
@@ -100,7 +100,7 @@ void sw_tile_init(sw_tile *tile, const sw_tile_memory *memory, const sw_network 
     tile->menu = sw_menu_choose(&stage->menu, tile->rows);
 
     if (network->amx) {
-        const size_t stride = (size_t)((tile->rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS) * SW_AMX_WIDTH;
+        const size_t stride = sw_tile_panel_rows(tile->rows) * SW_AMX_WIDTH;
         tile->input = tile->context = (sw_panels){memory->a, network->type, SW_AMX_WIDTH, stride};
         tile->qkv = tile->hidden = (sw_panels){memory->b, network->type, SW_AMX_WIDTH, stride};
         tile->out = (sw_panels){memory->out, SW_F32, SW_AMX_WIDTH, stride};

@@ -47,6 +47,14 @@ size_t sw_tile_memory_bytes(const sw_network *network, bool whole_hidden);
 void sw_tile_init(sw_tile *tile, const sw_tile_memory *memory, const sw_network *network, const sw_plan *plan,
                   int32_t stage, bool shifted, int32_t index);
 
+/* Rows that a panel of 32 columns has room for. Not a multiple of 32: panels at such distances would share the same few sets of the
+ * first-level cache. */
+static inline size_t sw_tile_panel_rows(int32_t rows)
+{
+    const size_t rounded = ((size_t)rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS;
+    return rounded % 32 == 0 ? rounded + SW_AMX_ROWS : rounded;
+}
+
 /* Rows first .. of panels. */
 static inline sw_panels sw_panels_from_row(const sw_panels *panels, int32_t first)
 {

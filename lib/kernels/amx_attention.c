@@ -248,7 +248,7 @@ SW_TILE_INLINE void load_all(const sw_amx_attention *a, sw_type type, int32_t pa
 {
     const memory m = divide(a, type, padded);
     const size_t planes = (size_t)sw_amx_planes(type);
-    sw_tiles_configure(16, 16);
+    sw_tiles_configure();
     for (int32_t key = 0; key < padded; key += 16)
         transpose_keys(m.keys + (size_t)(key / 16) * planes * TILE, a, type, key);
     for (int32_t key = 0; key < padded; key += 32)

@@ -3,8 +3,9 @@
  * Why not oneDNN for these: its bf16 kernels reach half of what the tiles can do at Swin's sizes, want a bias-only product and
  * then a pass each for GELU, for splitting heads and for normalising. bench/README.md has the figures.
  *
- * 32 rows of A (at most 48 KB for 768 columns: the first-level cache) meet one strip of W after the other; W is packed in the
- * order in which it is read, so that the second-level cache's prefetcher keeps up. Sums of 32 x 32 stay in four tiles.
+ * Sums of 32 x 32 stay in four tiles. bf16: a strip of W (24 KB for 384 columns) stays in the first-level cache while all rows of
+ * A, from the second level, pass by; W itself is read once, the next strip being fetched meanwhile. Float32: 32 rows of A are
+ * split into planes, then meet one strip of W after the other; a call's share of W is to fit the second-level cache.
  */
 #include "amx.h"
 #include "amx_tiles.h"
@@ -87,11 +88,16 @@ void sw_amx_pack(uint16_t *packed, sw_type type, const float *w, int32_t n, int3
     }
 }
 
-/* The sums of 32 rows and one strip, in tiles 0 to 3. Two rows of tiles, or one where `high` is false. */
-SW_TILE_INLINE void multiply(const uint16_t *a, size_t a_stride, const uint16_t *b, int32_t steps, bool high)
+/* Lines of the next strip that are fetched with each step. */
+#define FETCH_LINES 4
+
+/* The sums of 32 rows and one strip, in tiles 0 to 3; of 16 rows, in 0 and 1, unless `high`. `next` is fetched on the way. */
+SW_TILE_INLINE void multiply(const uint16_t *a, size_t a_stride, const uint16_t *b, int32_t steps, bool high,
+                             const char *next)
 {
     for (int32_t i = 0; i < steps; i++, a += a_stride, b += STEP) {
-        _mm_prefetch((const char *)(b + 4 * STEP), _MM_HINT_T0);
+        for (int line = 0; line < FETCH_LINES; line++, next += 64)
+            _mm_prefetch(next, _MM_HINT_T1);
         _tile_loadd(6, b, 64);
         _tile_loadd(4, a, 64);
         _tile_dpbf16ps(0, 4, 6);
@@ -204,54 +210,61 @@ SW_TILE_INLINE void normalise_wide(float *c, int32_t rows, const float *bias, fl
     }
 }
 
-/* Rows first .. first + rows - 1, at most 32, of all strips. */
-SW_TILE_INLINE void run_rows(const sw_amx_linear *l, sw_type type, sw_amx_finish finish, int32_t first, int32_t rows,
-                             bool high, const sw_gelu_table *table)
+/* One strip for rows first .. first + 31, or 15 unless `high`. */
+SW_TILE_INLINE void run_block(const sw_amx_linear *l, sw_type type, sw_amx_finish finish, int32_t first, int32_t strip,
+                              bool high, const sw_gelu_table *table)
 {
     float sums[32 * 32] __attribute__((aligned(64)));
+    const int32_t rows = high ? 32 : 16;
     const bool wide = finish == SW_AMX_STORE || finish == SW_AMX_ADD || type == SW_F32;
-    const size_t row = (size_t)first * 32;
-    if (type == SW_F32)
-        split_rows(l->scratch, (const float *)l->a + row, l->a_stride, l->k_count, rows);
-    for (int32_t strip = 0; strip < l->n_count; strip++) {
-        const uint16_t *b = l->b + (size_t)strip * l->b_stride;
-        const size_t at = (size_t)strip * l->c_stride + row;
-        float *c = wide ? (float *)l->c + at : NULL;
-        start_sums(finish, c, high);
-        if (type == SW_F32)
-            multiply_planes(l->scratch, b, l->k_count, high);
-        else
-            multiply((const uint16_t *)l->a + row, l->a_stride, b, l->k_count, high);
-        if (!wide) {
-            store_sums(sums, high);
-            finish_rows(l, finish, sums, rows, strip, (uint16_t *)l->c + at, table);
-            continue;
-        }
-        store_sums(c, high);
-        const float *bias = l->bias != NULL ? l->bias + 32 * strip : NULL;
-        if (finish == SW_AMX_NORMALISE)
-            normalise_wide(c, rows, bias, l->scale[strip]);
-        else if (bias != NULL)
-            add_bias(c, rows, bias);
+    const uint16_t *b = l->b + (size_t)strip * l->b_stride;
+    const size_t at = (size_t)strip * l->c_stride + (size_t)first * 32;
+    float *c = wide ? (float *)l->c + at : NULL;
+    start_sums(finish, c, high);
+    if (type == SW_F32) {
+        multiply_planes(l->scratch, b, l->k_count, high);
+    } else {
+        const char *next = (const char *)(b + l->b_stride) + (size_t)(first / 32 * l->k_count) * FETCH_LINES * 64;
+        multiply((const uint16_t *)l->a + (size_t)first * 32, l->a_stride, b, l->k_count, high, next);
     }
+    if (!wide) {
+        store_sums(sums, high);
+        finish_rows(l, finish, sums, rows, strip, (uint16_t *)l->c + at, table);
+        return;
+    }
+    store_sums(c, high);
+    const float *bias = l->bias != NULL ? l->bias + 32 * strip : NULL;
+    if (finish == SW_AMX_NORMALISE)
+        normalise_wide(c, rows, bias, l->scale[strip]);
+    else if (bias != NULL)
+        add_bias(c, rows, bias);
 }
 
+/* Rows in multiples of 16: the panels have room for them. */
 SW_TILE_INLINE void run_all(const sw_amx_linear *l, sw_type type, sw_amx_finish finish)
 {
     const sw_gelu_table table = sw_gelu_table_load();
-    int32_t first = 0;
-    if (l->rows >= 32) {
-        sw_tiles_configure(16, 16);
-        for (; first + 32 <= l->rows; first += 32)
-            run_rows(l, type, finish, first, 32, true, &table);
+    const int32_t rows = (l->rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS;
+    sw_tiles_configure();
+    if (type == SW_BF16) {
+        for (int32_t strip = 0; strip < l->n_count; strip++) {
+            int32_t first = 0;
+            for (; first + 32 <= rows; first += 32)
+                run_block(l, type, finish, first, strip, true, &table);
+            if (first < rows)
+                run_block(l, type, finish, first, strip, false, &table);
+        }
+        return;
     }
-    const int32_t left = l->rows - first;
-    if (left > 16) {
-        sw_tiles_configure(16, left - 16);
-        run_rows(l, type, finish, first, left, true, &table);
-    } else if (left > 0) {
-        sw_tiles_configure(left, left);
-        run_rows(l, type, finish, first, left, false, &table);
+    for (int32_t first = 0; first < rows; first += 32) {
+        const bool high = first + 32 <= rows;
+        split_rows(l->scratch, (const float *)l->a + (size_t)first * 32, l->a_stride, l->k_count, high ? 32 : 16);
+        for (int32_t strip = 0; strip < l->n_count; strip++) {
+            if (high)
+                run_block(l, type, finish, first, strip, true, &table);
+            else
+                run_block(l, type, finish, first, strip, false, &table);
+        }
     }
 }
 

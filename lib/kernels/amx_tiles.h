@@ -23,16 +23,16 @@ typedef struct sw_tile_config {
 
 _Static_assert(sizeof(sw_tile_config) == 64, "the layout is the processor's");
 
-/* Tiles are used in one way everywhere: 0 to 3 sums, 4 and 5 rows of A, 6 and 7 columns of B. Sums 0 and 1 belong to A in 4,
- * sums 2 and 3 to A in 5. `low` and `high` are the rows in 4 and 5. */
-SW_TILE_INLINE void sw_tiles_configure(int32_t low, int32_t high)
+/* Tiles are used in one way everywhere, all of them whole: 0 to 3 sums, 4 and 5 rows of A, 6 and 7 columns of B. Sums 0 and 1
+ * belong to A in 4, sums 2 and 3 to A in 5. */
+SW_TILE_INLINE void sw_tiles_configure(void)
 {
     sw_tile_config config;
     memset(&config, 0, sizeof config);
     config.palette = 1;
     for (int i = 0; i < 8; i++) {
         config.row_bytes[i] = 64;
-        config.rows[i] = (uint8_t)(i == 6 || i == 7 ? 16 : i == 2 || i == 3 || i == 5 ? high : low);
+        config.rows[i] = 16;
     }
     _tile_loadconfig(&config);
 }

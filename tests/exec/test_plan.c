@@ -103,11 +103,11 @@ static void check_tiling(const sw_network *network, const sw_plan *plan, int32_t
 }
 
 /* Panels of a tile's layers within its memory: those of oneDNN's products have the rows of the menu's entry, those of AMX are 32
- * columns wide with a multiple of 16 rows. */
+ * columns wide with an odd multiple of 16 rows. */
 static void check_panels(const sw_network *network, const sw_stage *stage, const sw_tile *tile, const sw_tile_memory *memory,
                          const char *where)
 {
-    const int32_t menu_rows = stage->menu.rows[tile->menu], amx_rows = (tile->rows + 15) / 16 * 16;
+    const int32_t menu_rows = stage->menu.rows[tile->menu], amx_rows = (tile->rows + 15) / 32 * 32 + 16;
     const size_t rows = (size_t)(network->amx ? amx_rows : menu_rows);
     const struct {
         const sw_panels *panels;
