@@ -55,24 +55,26 @@ int32_t sw_source_tensors(const sw_recognition *recognition, sw_tensor_id id, co
     return 3;
 }
 
-/* Rows of the transpose of what the file has: columns of a tensor [columns, rows]. */
+/* Rows of the transpose of what the file has: columns of a tensor [columns, rows]. Several stored rows are gathered first,
+ * so that what is written lies together. */
 static swin_status read_transposed(const sw_checkpoint *checkpoint, const sw_tensor *tensor, int32_t rows,
                                    int32_t columns, int32_t first, int32_t count, float *dst, swin_error *err)
 {
-    /* Whole stored rows at once where all are wanted, else the wanted part of one. */
-    const size_t width = (size_t)count;
-    const size_t at_once = count == rows ? 1 + 16384 / width : 1;
+    const size_t width = (size_t)count, at_once = 1 + 65536 / width;
     float *buffer = sw_alloc(at_once * width, sizeof *buffer);
     if (buffer == NULL)
         return sw_fail_memory(err, at_once * width * sizeof *buffer, "transposing a tensor");
     swin_status status = SWIN_OK;
     for (size_t c = 0; c < (size_t)columns && status == SWIN_OK; c += at_once) {
-        const size_t part = (size_t)columns - c < at_once ? (size_t)columns - c : at_once;
-        const uint64_t start = c * (uint64_t)rows + (uint64_t)first;
-        status = sw_checkpoint_read(checkpoint, tensor, start, part * width, buffer, err);
+        const size_t gathered = (size_t)columns - c < at_once ? (size_t)columns - c : at_once;
+        /* Whole stored rows lie one behind the other. */
+        const size_t parts = count == rows ? 1 : gathered, values = gathered / parts * width;
+        for (size_t p = 0; p < parts && status == SWIN_OK; p++)
+            status = sw_checkpoint_read(checkpoint, tensor, (c + p) * (uint64_t)rows + (uint64_t)first, values,
+                                        buffer + p * width, err);
         for (size_t r = 0; r < width && status == SWIN_OK; r++) {
-            for (size_t p = 0; p < part; p++)
-                dst[r * (size_t)columns + c + p] = buffer[p * width + r];
+            for (size_t g = 0; g < gathered; g++)
+                dst[r * (size_t)columns + c + g] = buffer[g * width + r];
         }
     }
     sw_free(buffer);

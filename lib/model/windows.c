@@ -322,7 +322,7 @@ swin_status sw_decide_windows(const char *path, const sw_checkpoint *checkpoint,
         else
             SW_TRY(decide_v2_stage(checkpoint, recognition, &source, stage, &window_from, &pretrained_from, err));
     }
-    snprintf(recognition->window_reason, sizeof recognition->window_reason, "windows from %s%s%s", window_from,
+    snprintf(recognition->window_reason, sizeof recognition->window_reason, "from %s%s%s", window_from,
              pretrained_from == NULL ? "" : ", pre-training windows from ",
              pretrained_from == NULL ? "" : pretrained_from);
     return decide_position_grid(recognition, err);

@@ -162,13 +162,13 @@ static void sources_have_an_order(void **state)
     static const char name[] = "swinv2_tiny_patch4_window16_256.safetensors";
     write_preset(NAMING_TIMM, "swinv2_tiny_patch4_window8_256", in_directory(name));
     sw_model *model = must_open(in_directory(name), NULL);
-    assert_windows(model, w16, none, "windows from the published file name");
+    assert_windows(model, w16, none, "from the published file name");
     sw_model_destroy(model);
 
     write_text("config.json", "{\"model_type\":\"swinv2\",\"image_size\":384,\"window_size\":24,"
                               "\"pretrained_window_sizes\":[12,12,12,6]}");
     model = must_open(in_directory(name), NULL);
-    assert_windows(model, w24, w12, "windows from config.json, pre-training windows from config.json");
+    assert_windows(model, w24, w12, "from config.json, pre-training windows from config.json");
     sw_model_destroy(model);
 
     /* Stored buffers, here of microsoft's naming and a window of 8. */
@@ -179,19 +179,19 @@ static void sources_have_an_order(void **state)
     tensor_file_write(&file, in_directory(name));
     tensor_file_free(&file);
     model = must_open(in_directory(name), NULL);
-    assert_windows(model, w8, none, "windows from stored buffers, pre-training windows from stored buffers");
+    assert_windows(model, w8, none, "from stored buffers, pre-training windows from stored buffers");
     sw_model_destroy(model);
 
     swin_model_params params = {.struct_size = sizeof params};
     for (int stage = 0; stage < 4; stage++)
         params.window[stage][0] = params.window[stage][1] = w12[stage];
     model = must_open(in_directory(name), &params);
-    assert_windows(model, w12, none, "windows from the caller, pre-training windows from stored buffers");
+    assert_windows(model, w12, none, "from the caller, pre-training windows from stored buffers");
     sw_model_destroy(model);
     for (int stage = 0; stage < 4; stage++)
         params.pretrained_window[stage][0] = params.pretrained_window[stage][1] = w8[stage];
     model = must_open(in_directory(name), &params);
-    assert_windows(model, w12, w8, "windows from the caller, pre-training windows from the caller");
+    assert_windows(model, w12, w8, "from the caller, pre-training windows from the caller");
     sw_model_destroy(model);
 }
 
