@@ -10,11 +10,4 @@
 /* False, and 0 x 0, where a configuration has no such tensor. A vector has one column. */
 bool sw_canonical_shape(const swin_config *config, sw_tensor_id id, int32_t *rows, int32_t *columns);
 
-/* Whether a tensor is the matrix of a linear layer, with as many inputs as columns. */
-static inline bool sw_kind_is_linear(sw_kind kind)
-{
-    return kind == SW_PATCH_WEIGHT || kind == SW_QKV_WEIGHT || kind == SW_PROJ_WEIGHT || kind == SW_FC1_WEIGHT ||
-           kind == SW_FC2_WEIGHT || kind == SW_MERGE_WEIGHT;
-}
-
 #endif

@@ -22,8 +22,7 @@
 swin_status sw_config_preset(swin_config *config, const char *name, swin_error *err);
 const char *sw_config_preset_name(size_t index);
 
-/* The first preset whose sizes are those of `config`, or "". Lineage, norms of the levels and image size do not count.
- * */
+/* The first preset whose sizes are those of `config`, or "". Lineage, level norms and image size do not count. */
 const char *sw_config_nearest_preset(const swin_config *config);
 
 /* A configuration without padding doubts: every field of swin_config, sized as this library knows it. */

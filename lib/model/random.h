@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * random.h - the weights of seeded models, the same on every machine: element i of a tensor is a hash of (seed, tensor,
- * i).
+ * random.h - the weights of seeded models, the same on every machine: element i is a hash of seed, tensor and i.
  *
  *      mix(x):    x ^= x >> 30; x *= 0xbf58476d1ce4e5b9; x ^= x >> 27; x *= 0x94d049bb133111eb; x ^= x >> 31
  *      stream  =  mix(seed + mix((kind << 32 | stage << 16 | block) + 1))

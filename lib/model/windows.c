@@ -18,8 +18,11 @@ struct source {
     sw_hints name;   /* from the file name */
 };
 
+/* 0 where a value is no square, or of no size that a window or a grid has. */
 static int32_t square_root(uint64_t value)
 {
+    if (value > INT32_MAX)
+        return 0;
     const int32_t root = (int32_t)lround(sqrt((double)value));
     return (uint64_t)root * (uint64_t)root == value ? root : 0;
 }

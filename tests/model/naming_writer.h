@@ -6,7 +6,7 @@
 #ifndef TESTS_MODEL_NAMING_WRITER_H
 #define TESTS_MODEL_NAMING_WRITER_H
 
-#include "model/model.h"
+#include "model_checks.h"
 #include "tensor_file.h"
 
 enum naming {
@@ -43,15 +43,5 @@ void naming_write(enum naming naming, const swin_config *config, uint64_t seed, 
 /* Small configurations that differ from stage to stage in whatever may differ. */
 swin_config small_v1(void);
 swin_config small_v2(void);
-
-/* The model that the caller destroys, or a failed test. */
-sw_model *must_open(const char *path, const swin_model_params *params);
-sw_model *must_create(const swin_config *config, uint64_t seed);
-
-/* Fails the test unless every tensor and every position bias of both are equal, bit for bit. */
-void assert_models_equal(const sw_model *a, const sw_model *b);
-
-/* Opens a file that must be refused with this status and these words in the message. */
-void must_refuse(const char *path, const swin_model_params *params, swin_status status, const char *words);
 
 #endif

@@ -343,7 +343,8 @@ static void headless_files_are_told_apart_by_their_merges(void **state)
     }
 }
 
-/* mmpretrain's default is a norm on the last level only; a detector that asks for that level alone has a neck beside it. */
+/* mmpretrain's default is a norm on the last level only; a detector that asks for that level alone has a neck beside
+ * it. */
 static void a_norm_on_the_last_level_alone_is_mmpretrains(void **state)
 {
     (void)state;
