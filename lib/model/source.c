@@ -55,8 +55,8 @@ int32_t sw_source_tensors(const sw_recognition *recognition, sw_tensor_id id, co
     return 3;
 }
 
-/* Rows of the transpose of what the file has: columns of a tensor [columns, rows]. Several stored rows are gathered first,
- * so that what is written lies together. */
+/* Rows of the transpose of what the file has: columns of a tensor [columns, rows]. Several stored rows are gathered
+ * first, so that what is written lies together. */
 static swin_status read_transposed(const sw_checkpoint *checkpoint, const sw_tensor *tensor, int32_t rows,
                                    int32_t columns, int32_t first, int32_t count, float *dst, swin_error *err)
 {
