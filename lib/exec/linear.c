@@ -5,15 +5,6 @@
 
 #include "../base/memory.h"
 
-int32_t sw_menu_choose(const sw_menu *menu, int32_t rows)
-{
-    for (int32_t i = 0; i < menu->count; i++) {
-        if (menu->rows[i] >= rows)
-            return i;
-    }
-    return menu->count - 1;
-}
-
 swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, const sw_linear_spec *spec,
                            swin_error *err)
 {

@@ -18,23 +18,13 @@
 #include "../kernels/amx.h"
 #include "../kernels/panels.h"
 #include "../model/model.h"
+#include "menu.h"
 
 /* What a thread needs to compute layers. */
 typedef struct sw_linear_thread {
     sw_dnn_thread *dnn;
     void *scratch; /* AMX with float32: sw_amx_linear_scratch() of the most input columns */
 } sw_linear_thread;
-
-/* Row counts that products exist for, rising. */
-#define SW_MENU_MAX 6
-
-typedef struct sw_menu {
-    int32_t count;
-    int32_t rows[SW_MENU_MAX];
-} sw_menu;
-
-/* The smallest entry that holds `rows`; the last one where none does. */
-int32_t sw_menu_choose(const sw_menu *menu, int32_t rows);
 
 typedef struct sw_linear {
     int32_t in_width, in_parts;   /* columns per part of the input, and how many parts */

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "network.h"
 
-#include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "../base/memory.h"
-#include "../base/threads.h"
+#include "layer.h"
+#include "packing.h"
 
-/* Tuning, measured in bench/README.md. Rows of a tile: enough for the products to run at full speed, few enough that a
- * tile's activations (rows x hidden channels) stay in a core's second-level cache. */
-#define TILE_ELEMENTS 160000 /* rows x channels */
-#define TILE_ROWS 448
-/* Parts of q, k, v and of the hidden layer: wide stages are cut so that threads can share a single window. */
-#define PART_CHANNELS 384
-#define HIDDEN_PART_CHANNELS 768
-#define PART_BYTES 917504
-/* Scores of one product: they are written by one and read by the next. */
+/* Measured in bench/README.md. Scores of one product: they are written by one and read by the next. */
 #define SCORE_ELEMENTS 49152
 /* Windows up to this many slots are viewed where they lie, larger ones copied head by head. */
 #define VIEWED_SLOTS 64
@@ -30,57 +21,6 @@ struct sw_clamped_bias {
     int32_t window[2];
     sw_position_bias *blocks; /* [depth] */
 };
-
-/* ------------------------------------------------------------------------------------------------------------------
- * Sizes
- */
-
-/* bf16 tiles hold 16 rows, and oneDNN's kernels are slow where a few rows remain. */
-static int32_t round_rows(int32_t rows, sw_type type)
-{
-    return type == SW_BF16 ? (rows + 15) / 16 * 16 : rows;
-}
-
-static void add_to_menu(sw_menu *menu, int32_t rows)
-{
-    if (menu->count == 0 || menu->rows[menu->count - 1] < rows)
-        menu->rows[menu->count++] = rows;
-}
-
-static void choose_menu(sw_menu *menu, int32_t slots, int32_t channels, sw_type type)
-{
-    const int32_t limit = TILE_ELEMENTS / channels < TILE_ROWS ? TILE_ELEMENTS / channels : TILE_ROWS;
-    int32_t largest = slots;
-    while (2 * largest <= limit)
-        largest *= 2;
-    add_to_menu(menu, 16);
-    for (int32_t divisor = 8; divisor >= 1; divisor /= 2) {
-        if (largest / divisor >= 32)
-            add_to_menu(menu, round_rows(largest / divisor, type));
-    }
-    add_to_menu(menu, round_rows(largest, type));
-}
-
-/* The fewest parts not wider than `width` channels that divide `units` (heads, or single channels) evenly. */
-static int32_t choose_parts(int32_t channels, int32_t units, int32_t width)
-{
-    for (int32_t parts = 1; parts <= units; parts++) {
-        if (units % parts == 0 && channels / parts <= width)
-            return parts;
-    }
-    return units;
-}
-
-/* Parts of a layer's output. With AMX and float32, a part's weights (six bytes each) are read once for every 32 rows and so
- * have to stay in the second-level cache. `in` is what one product reads. */
-static int32_t choose_linear_parts(const sw_network *network, int32_t in, int32_t out, int32_t width)
-{
-    if (!network->amx)
-        return choose_parts(out, out, width);
-    if (network->type == SW_F32 && PART_BYTES / (6 * in) < width)
-        width = PART_BYTES / (6 * in);
-    return choose_parts(out, out / SW_AMX_WIDTH, width);
-}
 
 /* Our own kernels want heads of 32 channels and everything else in multiples of that: what every published model but one (c24)
  * has. oneDNN is asked too, so that its limits (ONEDNN_MAX_CPU_ISA) hold for us. */
@@ -105,142 +45,6 @@ static int32_t largest_divisor(int32_t value, int32_t limit)
     }
     return 1;
 }
-
-/* ------------------------------------------------------------------------------------------------------------------
- * What each layer is made of
- */
-
-typedef struct layer {
-    sw_linear *linear;
-    const sw_menu *menu;
-    sw_linear_spec spec;
-    sw_tensor_id bias; /* spec.bias points here */
-} layer;
-
-/* The linear layers in order: the patch embedding, then each stage's blocks (qkv, proj, fc1, fc2) and merge. */
-static int32_t layer_count(const sw_network *network)
-{
-    int32_t count = 1;
-    for (int32_t s = 0; s < network->config.stages; s++)
-        count += 4 * network->stages[s].depth + network->stages[s].has_merge;
-    return count;
-}
-
-static void describe_block_layer(const sw_network *network, int32_t s, int32_t b, int32_t which, layer *l)
-{
-    const sw_stage *stage = &network->stages[s];
-    sw_block *block = &stage->blocks[b];
-    const bool v2 = network->config.version == 2;
-    const int32_t channels = stage->channels, head_parts = stage->head_parts;
-    const int32_t hidden_parts =
-        choose_linear_parts(network, channels, stage->hidden, network->amx ? PART_CHANNELS : HIDDEN_PART_CHANNELS);
-    const int32_t proj_parts = choose_linear_parts(network, channels, channels, PART_CHANNELS);
-    const int32_t fc2_parts = choose_linear_parts(network, stage->hidden / hidden_parts, channels, PART_CHANNELS);
-    l->menu = &stage->menu;
-    switch (which) {
-    case 0:
-        l->linear = &block->qkv;
-        l->spec = (sw_linear_spec){
-            .in = channels,
-            .in_parts = 1,
-            .out = 3 * channels,
-            .out_parts = 3 * head_parts,
-            .amx = network->amx,
-            .type = network->type,
-            /* V2 normalises q and k, which wants them in full precision; with AMX that is done on the way */
-            .out_type = v2 && !network->amx ? SW_F32 : network->type,
-            .weight = {SW_QKV_WEIGHT, s, b},
-            .scaled = v2 ? 0 : channels,
-            .scale = (float)(1.0 / sqrt((double)stage->head_channels)),
-        };
-        l->bias = (sw_tensor_id){SW_QKV_BIAS, s, b};
-        break;
-    case 1:
-        l->linear = &block->proj;
-        l->spec = (sw_linear_spec){.in = channels,
-                                   .in_parts = network->amx ? 1 : head_parts,
-                                   .out = channels,
-                                   .out_parts = proj_parts,
-                                   .type = network->type,
-                                   .out_type = SW_F32,
-                                   .amx = network->amx,
-                                   .weight = {SW_PROJ_WEIGHT, s, b}};
-        l->bias = (sw_tensor_id){SW_PROJ_BIAS, s, b};
-        break;
-    case 2:
-        l->linear = &block->fc1;
-        l->spec = (sw_linear_spec){.in = channels,
-                                   .in_parts = 1,
-                                   .out = stage->hidden,
-                                   .out_parts = hidden_parts,
-                                   .type = network->type,
-                                   .out_type = network->type,
-                                   .amx = network->amx,
-                                   .weight = {SW_FC1_WEIGHT, s, b},
-                                   .gelu = true};
-        l->bias = (sw_tensor_id){SW_FC1_BIAS, s, b};
-        break;
-    default:
-        l->linear = &block->fc2;
-        l->spec = (sw_linear_spec){.in = stage->hidden,
-                                   .in_parts = hidden_parts,
-                                   .out = channels,
-                                   .out_parts = fc2_parts,
-                                   .type = network->type,
-                                   .out_type = SW_F32,
-                                   .amx = network->amx,
-                                   .weight = {SW_FC2_WEIGHT, s, b}};
-        l->bias = (sw_tensor_id){SW_FC2_BIAS, s, b};
-        break;
-    }
-    l->spec.bias = &l->bias;
-}
-
-static void describe_layer(sw_network *network, int32_t index, layer *l)
-{
-    if (index == 0) {
-        const swin_config *c = &network->config;
-        l->linear = &network->patch;
-        l->menu = &network->patch_menu;
-        l->spec = (sw_linear_spec){.in = 3 * c->patch_size * c->patch_size,
-                                   .in_parts = 1,
-                                   .out = c->embed_dim,
-                                   .out_parts = 1,
-                                   .type = network->type,
-                                   .out_type = SW_F32,
-                                   .weight = {SW_PATCH_WEIGHT, 0, 0},
-                                   .bias = &l->bias};
-        l->bias = (sw_tensor_id){SW_PATCH_BIAS, 0, 0};
-        return;
-    }
-    index--;
-    for (int32_t s = 0; s < network->config.stages; s++) {
-        sw_stage *stage = &network->stages[s];
-        if (index < 4 * stage->depth) {
-            describe_block_layer(network, s, index / 4, index % 4, l);
-            return;
-        }
-        index -= 4 * stage->depth;
-        if (stage->has_merge && index-- == 0) {
-            l->linear = &stage->merge;
-            l->menu = &stage->merge_menu;
-            l->spec = (sw_linear_spec){.in = 4 * stage->channels,
-                                       .in_parts = 1,
-                                       .out = 2 * stage->channels,
-                                       .out_parts =
-                                           choose_linear_parts(network, 4 * stage->channels, 2 * stage->channels, PART_CHANNELS),
-                                       .type = network->type,
-                                       .out_type = SW_F32,
-                                       .amx = network->amx,
-                                       .weight = {SW_MERGE_WEIGHT, s, 0}};
-            return;
-        }
-    }
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
- * Building
- */
 
 static swin_status read_vector(const sw_model *model, sw_kind kind, int32_t stage, int32_t block, float **vector,
                                swin_error *err)
@@ -307,12 +111,6 @@ static swin_status plan_attention(sw_network *network, sw_stage *stage, swin_err
     return sw_dnn_context(network->dnn, &shape, &plan->context_single, err);
 }
 
-static int32_t head_part_width(const sw_network *network, int32_t channels)
-{
-    const int32_t fitting = PART_BYTES / (6 * channels);
-    return network->amx && network->type == SW_F32 && fitting < PART_CHANNELS ? fitting : PART_CHANNELS;
-}
-
 static swin_status make_stage(sw_network *network, int32_t s, swin_error *err)
 {
     const swin_config *config = &network->config;
@@ -322,13 +120,13 @@ static swin_status make_stage(sw_network *network, int32_t s, swin_error *err)
     stage->heads = config->heads[s];
     stage->head_channels = stage->channels / stage->heads;
     stage->slots = config->window[s][0] * config->window[s][1];
-    stage->head_parts = choose_parts(stage->channels, stage->heads, head_part_width(network, stage->channels));
+    stage->head_parts = sw_layer_head_parts(network, stage->channels, stage->heads);
     stage->has_merge = s + 1 < config->stages;
-    choose_menu(&stage->menu, stage->slots, stage->channels, network->type);
+    sw_menu_fill(&stage->menu, stage->slots, stage->channels, network->type);
     if (stage->has_merge) {
-        add_to_menu(&stage->merge_menu, 16);
-        add_to_menu(&stage->merge_menu, 64);
-        add_to_menu(&stage->merge_menu, MERGE_ROWS);
+        sw_menu_add(&stage->merge_menu, 16);
+        sw_menu_add(&stage->merge_menu, 64);
+        sw_menu_add(&stage->merge_menu, MERGE_ROWS);
     }
     stage->blocks = sw_alloc_zeroed((size_t)config->depths[s], sizeof *stage->blocks);
     if (stage->blocks == NULL)
@@ -375,105 +173,17 @@ static swin_status read_stage_vectors(sw_network *network, int32_t s, swin_error
     return SWIN_OK;
 }
 
-/* Layers and position biases are packed by several threads; the first failure is kept. */
-typedef struct packing {
-    sw_network *network;
-    float **scratch; /* one per thread */
-    _Atomic int32_t failed;
-    pthread_mutex_t lock;
-    swin_status status;
-    swin_error *err;
-} packing;
-
-static swin_status pack_item(packing *p, int32_t item, int32_t thread, swin_error *err)
-{
-    sw_network *network = p->network;
-    const int32_t layers = layer_count(network);
-    if (item < layers) {
-        layer l = {0};
-        describe_layer(network, item, &l);
-        return sw_linear_pack(l.linear, network->dnn, network->model, &l.spec, p->scratch[thread], err);
-    }
-    item -= layers;
-    for (int32_t s = 0; s < network->config.stages; s++) {
-        sw_stage *stage = &network->stages[s];
-        if (item < stage->depth)
-            return sw_position_bias_create(&stage->blocks[item].bias, network->model, s, item, stage->heads,
-                                           network->config.window[s], err);
-        item -= stage->depth;
-    }
-    return SWIN_OK;
-}
-
-static void pack_task(void *context, int32_t item, int32_t thread)
-{
-    packing *p = context;
-    if (atomic_load(&p->failed))
-        return;
-    swin_error err;
-    sw_error_reset(&err);
-    const swin_status status = pack_item(p, item, thread, &err);
-    if (status == SWIN_OK)
-        return;
-    pthread_mutex_lock(&p->lock);
-    if (!atomic_exchange(&p->failed, 1)) {
-        p->status = status;
-        if (p->err != NULL)
-            *p->err = err;
-    }
-    pthread_mutex_unlock(&p->lock);
-}
-
-static void enter_thread(void)
-{
-    sw_dnn_single_thread();
-}
-
-static swin_status pack(sw_network *network, int32_t threads, swin_error *err)
-{
-    size_t floats = 0;
-    int32_t items = layer_count(network);
-    for (int32_t i = 0; i < items; i++) {
-        layer l = {0};
-        describe_layer(network, i, &l);
-        if (sw_linear_scratch(l.linear) > floats)
-            floats = sw_linear_scratch(l.linear);
-    }
-    for (int32_t s = 0; s < network->config.stages; s++)
-        items += network->stages[s].depth;
-
-    packing p = {.network = network, .err = err};
-    sw_pool *pool = NULL;
-    pthread_mutex_init(&p.lock, NULL);
-    p.scratch = sw_alloc_zeroed((size_t)threads, sizeof *p.scratch);
-    bool have_scratch = p.scratch != NULL;
-    for (int32_t i = 0; i < threads && have_scratch; i++)
-        have_scratch = (p.scratch[i] = sw_alloc(floats, sizeof(float))) != NULL;
-    if (!have_scratch)
-        p.status = sw_fail_memory(err, (size_t)threads * floats * sizeof(float), "packing weights");
-    else
-        p.status = sw_pool_create(threads, enter_thread, &pool, err);
-    if (p.status == SWIN_OK)
-        sw_pool_run(pool, items, pack_task, &p);
-    sw_pool_destroy(pool);
-    for (int32_t i = 0; p.scratch != NULL && i < threads; i++)
-        sw_free(p.scratch[i]);
-    sw_free(p.scratch);
-    pthread_mutex_destroy(&p.lock);
-    return p.status;
-}
-
 static swin_status build(sw_network *network, int32_t threads, swin_error *err)
 {
     const swin_config *config = &network->config;
     SW_TRY(sw_dnn_create(&network->dnn, err));
-    add_to_menu(&network->patch_menu, 16);
-    add_to_menu(&network->patch_menu, PATCH_ROWS);
+    sw_menu_add(&network->patch_menu, 16);
+    sw_menu_add(&network->patch_menu, PATCH_ROWS);
     for (int32_t s = 0; s < config->stages; s++)
         SW_TRY(make_stage(network, s, err));
-    for (int32_t i = 0; i < layer_count(network); i++) {
-        layer l = {0};
-        describe_layer(network, i, &l);
+    for (int32_t i = 0; i < sw_layer_count(network); i++) {
+        sw_layer l = {0};
+        sw_layer_describe(network, i, &l);
         SW_TRY(sw_linear_plan(l.linear, network->dnn, l.menu, &l.spec, err));
     }
     if (config->patch_norm)
@@ -482,7 +192,7 @@ static swin_status build(sw_network *network, int32_t threads, swin_error *err)
         SW_TRY(read_vector(network->model, SW_ABSOLUTE_POSITION, 0, 0, &network->absolute_position, err));
     for (int32_t s = 0; s < config->stages; s++)
         SW_TRY(read_stage_vectors(network, s, err));
-    return pack(network, threads, err);
+    return sw_packing_run(network, threads, err);
 }
 
 swin_status sw_network_create(const sw_model *model, sw_type type, bool amx, int32_t threads, sw_network **network,

@@ -49,7 +49,7 @@ const sw_position_bias *sw_plan_bias(const sw_plan *plan, const sw_network *netw
 /* The rows that a tile of this stage is filled up to. */
 static int32_t tile_rows(const sw_stage *stage, int32_t tokens, int32_t slots)
 {
-    int32_t rows = stage->menu.rows[stage->menu.count - 1];
+    int32_t rows = sw_menu_largest(&stage->menu);
     for (int32_t i = stage->menu.count - 1; i >= 0 && stage->menu.rows[i] >= slots; i--) {
         rows = stage->menu.rows[i];
         if (tokens / rows >= TILES_WANTED)
@@ -93,7 +93,7 @@ static swin_status plan_stage(sw_plan *plan, sw_network *network, int32_t s, con
     if (memcmp(p->geometry.window, network->config.window[s], sizeof p->geometry.window) != 0)
         SW_TRY(sw_network_position_bias(network, s, p->geometry.window, &p->clamped, err));
     const int32_t count = sw_geometry_window_count(&p->geometry);
-    p->wide = count < WIDE_WINDOWS && p->tokens <= stage->menu.rows[stage->menu.count - 1];
+    p->wide = count < WIDE_WINDOWS && p->tokens <= sw_menu_largest(&stage->menu);
     return SWIN_OK;
 }
 
@@ -117,7 +117,7 @@ static swin_status make_tilings(sw_plan *plan, const sw_network *network, swin_e
         const sw_geometry *g = &p->geometry;
         const int32_t windows = sw_geometry_window_count(g);
         const sw_stage *stage = &network->stages[s];
-        const int32_t limit = p->wide ? stage->menu.rows[stage->menu.count - 1]
+        const int32_t limit = p->wide ? sw_menu_largest(&stage->menu)
                                       : tile_rows(stage, p->tokens, sw_geometry_slots(g));
         const int32_t window_limit = sw_tile_window_limit(limit, stage->slots);
         for (int shifted = 0; shifted < 2; shifted++) {

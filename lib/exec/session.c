@@ -36,14 +36,13 @@ static size_t larger(size_t a, size_t b)
 /* Elements of the input and output rows of patch embedding and merging. */
 static void measure_rows(const sw_network *network, size_t *in, size_t *out)
 {
-    const sw_menu *patch = &network->patch_menu;
-    const size_t rows = (size_t)patch->rows[patch->count - 1];
+    const size_t rows = (size_t)sw_menu_largest(&network->patch_menu);
     *in = rows * (size_t)network->patch.in_width;
     *out = rows * (size_t)network->config.embed_dim;
     for (int32_t s = 0; s < network->config.stages; s++) {
         const sw_stage *stage = &network->stages[s];
         if (stage->has_merge) {
-            const size_t merged = sw_tile_panel_rows(stage->merge_menu.rows[stage->merge_menu.count - 1]);
+            const size_t merged = sw_tile_panel_rows(sw_menu_largest(&stage->merge_menu));
             *in = larger(*in, merged * 4 * (size_t)stage->channels);
             *out = larger(*out, merged * 2 * (size_t)stage->channels);
         }

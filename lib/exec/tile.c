@@ -21,7 +21,7 @@ static sizes measure(const sw_network *network, bool whole_hidden)
     const size_t element = sw_type_size(network->type);
     for (int32_t s = 0; s < network->config.stages; s++) {
         const sw_stage *stage = &network->stages[s];
-        const int32_t limit = stage->menu.rows[stage->menu.count - 1];
+        const int32_t limit = sw_menu_largest(&stage->menu);
         const size_t rows = sw_tile_panel_rows(limit);
         const size_t channels = (size_t)stage->channels;
         const sw_block *block = &stage->blocks[0];
@@ -91,7 +91,7 @@ void sw_tile_init(sw_tile *tile, const sw_tile_memory *memory, const sw_network 
     const sw_stage *stage = &network->stages[s];
     const sw_tiling *tiling = &plan->stage[s].tiling[shifted];
     const sw_block *block = &stage->blocks[0];
-    const int32_t limit = stage->menu.rows[stage->menu.count - 1];
+    const int32_t limit = sw_menu_largest(&stage->menu);
     tile->windows = tiling->first[index + 1] - tiling->first[index];
     tile->numbers = tiling->windows + tiling->first[index];
     tile->tokens = memory->indices;
