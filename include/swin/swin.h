@@ -186,6 +186,10 @@ SWIN_API void swin_model_params_init(swin_model_params *params, size_t struct_si
 /* Opens a safetensors checkpoint (or a Hugging Face *.safetensors.index.json with its shards), recognises its naming,
  * lineage and configuration from tensor names and shapes, checks every tensor and packs the weights.
  *
+ * What tensors cannot say (windows of a V2 file without buffers, an image size) is taken from `params`, else from a
+ * config.json beside the file, else from the file's published name; swin_model_get_info() tells where windows come
+ * from.
+ *
  * `params` may be NULL. On success *model is a new model to be released with swin_model_destroy(); on failure it is
  * NULL. The file stays open (not mapped) while the model lives and must not be overwritten in place meanwhile.
  * Returns SWIN_OK, or ARGUMENT, IO, FORMAT, UNSUPPORTED, MISMATCH, LIMIT, NO_MEMORY, BACKEND.
