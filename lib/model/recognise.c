@@ -66,14 +66,26 @@ static swin_status recognise(const char *path, const sw_checkpoint *checkpoint, 
     return sw_config_check(&recognition->config, err);
 }
 
+/* Whether a file's name is one of "model-00001-of-00004.safetensors" and its like. */
+static bool is_named_as_shard(const char *path)
+{
+    const char *name = strrchr(path, '/'), *of = strstr(name == NULL ? path : name, "-of-");
+    return of != NULL && of[4] >= '0' && of[4] <= '9';
+}
+
 swin_status sw_recognise(const char *path, const sw_checkpoint *checkpoint, const swin_model_params *params,
                          sw_recognition *recognition, swin_error *err)
 {
     *recognition = (sw_recognition){.config = {.struct_size = sizeof recognition->config}};
-    const swin_status status = recognise(path, checkpoint, params, recognition, err);
-    if (status != SWIN_OK)
-        sw_recognition_release(recognition);
-    return status;
+    swin_error own = {0};
+    const swin_status status = recognise(path, checkpoint, params, recognition, &own);
+    if (status == SWIN_OK)
+        return SWIN_OK;
+    sw_recognition_release(recognition);
+    if (status == SWIN_ERR_MISMATCH && is_named_as_shard(path))
+        return sw_fail(err, status, "%.380s; this is one shard of several: open the *.safetensors.index.json beside it",
+                       own.message);
+    return sw_fail(err, status, "%s", own.message);
 }
 
 void sw_recognition_release(sw_recognition *recognition)

@@ -391,6 +391,19 @@ static void unknown_namings_show_the_nearest(void **state)
     must_refuse(write_and_free(&file), NULL, SWIN_ERR_MISMATCH, "no tensors");
 }
 
+/* The rest lies in the other shards. */
+static void a_single_shard_points_to_its_index(void **state)
+{
+    (void)state;
+    tensor_file file = detection_file(1, "");
+    tensor_file_remove(&file, "layers.3.blocks.1.mlp.fc2.weight");
+    tensor_file_write(&file, in_directory("model-00001-of-00002.safetensors"));
+    tensor_file_free(&file);
+    must_refuse(in_directory("model-00001-of-00002.safetensors"), NULL, SWIN_ERR_MISMATCH,
+                "\"layers.3.blocks.1.mlp.fc2.weight\" is missing");
+    must_refuse(in_directory("model-00001-of-00002.safetensors"), NULL, SWIN_ERR_MISMATCH, "index.json");
+}
+
 static void swinv2_cr_is_refused_by_name(void **state)
 {
     (void)state;
@@ -452,6 +465,7 @@ int main(void)
         TEST(several_backbones_need_a_choice),
         TEST(other_patch_embeddings_do_not_confuse),
         TEST(unknown_namings_show_the_nearest),
+        TEST(a_single_shard_points_to_its_index),
         TEST(swinv2_cr_is_refused_by_name),
         TEST(block_norms_without_a_period_are_named),
     };

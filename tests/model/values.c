@@ -67,6 +67,35 @@ static void values_that_are_no_numbers_are_counted_or_refused(void **state)
     sw_model_destroy(model);
 }
 
+/* Of the tensors that are used: buffers of integers do not count. */
+static void the_type_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dtype;
+        size_t bytes;
+    } types[] = {{"F16", 2}, {"BF16", 2}, {"F64", 8}};
+    for (int t = 0; t < 3; t++) {
+        swin_model_info info;
+        tensor_file file = detection_file(1, "");
+        tensor_file_retype(&file, "layers.0.blocks.0.norm1.weight", types[t].dtype, types[t].bytes);
+        tensor_file_write(&file, in_directory("a"));
+        sw_model *model = must_open(in_directory("a"), NULL);
+        sw_model_info(model, &info);
+        assert_string_equal(info.dtype, "mixed");
+        sw_model_destroy(model);
+        for (size_t i = 0; i < file.count; i++) {
+            const char *name = tensor_file_name(&file, i);
+            if (strstr(name, "relative_position_index") == NULL)
+                tensor_file_retype(&file, name, types[t].dtype, types[t].bytes);
+        }
+        model = must_open(write_and_free(&file), NULL);
+        sw_model_info(model, &info);
+        assert_string_equal(info.dtype, types[t].dtype);
+        sw_model_destroy(model);
+    }
+}
+
 static void a_file_that_changes_is_noticed(void **state)
 {
     (void)state;
@@ -180,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(values_that_are_no_numbers_are_counted_or_refused),
+        TEST(the_type_is_told),
         TEST(a_file_that_changes_is_noticed),
         TEST(bad_params_are_refused),
         TEST(every_allocation_may_fail),

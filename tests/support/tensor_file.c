@@ -143,6 +143,17 @@ void tensor_file_append(tensor_file *file, const tensor_file *from, const char *
     }
 }
 
+void tensor_file_retype(tensor_file *file, const char *name, const char *dtype, size_t element_bytes)
+{
+    struct file_tensor *tensor = find_surely(file, name);
+    snprintf(tensor->dtype, sizeof tensor->dtype, "%s", dtype);
+    free(tensor->data);
+    tensor->data = NULL;
+    tensor->bytes = element_bytes;
+    for (int i = 0; i < tensor->rank; i++)
+        tensor->bytes *= (size_t)tensor->shape[i];
+}
+
 void tensor_file_clear(tensor_file *file)
 {
     for (size_t i = 0; i < file->count; i++) {

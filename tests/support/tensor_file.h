@@ -39,6 +39,9 @@ void tensor_file_prefix(tensor_file *file, const char *prefix);
 /* Every tensor of `from`, its name behind a prefix. */
 void tensor_file_append(tensor_file *file, const tensor_file *from, const char *prefix);
 
+/* Makes a tensor one of zeros of another type. */
+void tensor_file_retype(tensor_file *file, const char *name, const char *dtype, size_t element_bytes);
+
 /* Forgets all values: zeros, which take no room on the disk. */
 void tensor_file_clear(tensor_file *file);
 
