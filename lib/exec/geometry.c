@@ -48,15 +48,18 @@ static void clamp_each_axis(sw_geometry *g, const swin_config *config, int32_t s
     }
 }
 
-/* Hugging Face's V2: both axes from the rows of the size that the model was made for, halved rounding down. */
+/* Hugging Face's V2: both axes from the rows of the size that the model was made for, halved rounding down. It knows square
+ * windows alone; others keep each axis within its own length. */
 static void clamp_to_rows(sw_geometry *g, const swin_config *config, int32_t stage, const int32_t image_size[2])
 {
     const int32_t configured = config->image_size[0] > 0 ? config->image_size[0] : image_size[0];
     const int32_t resolution = configured / config->patch_size >> stage;
-    const int32_t side = min32(g->window[0], resolution > 0 ? resolution : 1);
-    g->window[0] = g->window[1] = side;
-    if (resolution <= side)
-        g->shift[0] = g->shift[1] = 0;
+    const bool shifts = resolution > g->window[0];
+    for (int axis = 0; axis < 2; axis++) {
+        g->window[axis] = min32(g->window[axis], resolution > 0 ? resolution : 1);
+        if (!shifts)
+            g->shift[axis] = 0;
+    }
 }
 
 void sw_geometry_init(sw_geometry *g, const swin_config *config, int32_t stage, const int32_t map[2],

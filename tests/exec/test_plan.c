@@ -35,6 +35,7 @@ static const struct {
     {1, SWIN_LINEAGE_TIMM, 4, 1, {{6, 6}, {6, 6}, {6, 6}, {6, 6}}, {56, 40}, SW_F32},
     {1, SWIN_LINEAGE_DETECTION, 4, 1, {{1, 1}, {2, 2}, {3, 3}, {1, 1}}, {0, 0}, SW_F32},
     {1, SWIN_LINEAGE_DETECTION, 4, 1, {{4, 9}, {9, 4}, {1, 7}, {7, 1}}, {0, 0}, SW_F32},
+    {2, SWIN_LINEAGE_HUGGINGFACE, 4, 1, {{9, 4}, {4, 9}, {6, 6}, {5, 2}}, {56, 40}, SW_F32},
     {1, SWIN_LINEAGE_DETECTION, 192, 4, {{12, 12}, {12, 12}, {12, 12}, {12, 12}}, {0, 0}, SW_F32},
     {1, SWIN_LINEAGE_DETECTION, 32, 1, {{7, 7}, {7, 7}, {7, 7}, {7, 7}}, {0, 0}, SW_F32}, /* AMX */
     {2, SWIN_LINEAGE_MICROSOFT, 32, 1, {{8, 8}, {16, 16}, {8, 8}, {8, 8}}, {0, 0}, SW_BF16},
@@ -72,6 +73,8 @@ static void check_tiling(const sw_network *network, const sw_plan *plan, int32_t
     const sw_tiling *tiling = &plan->stage[s].tiling[shifted];
     const int32_t windows = sw_geometry_window_count(g), slots = sw_geometry_slots(g);
     const int32_t limit = stage->menu.rows[stage->menu.count - 1];
+    if (slots > stage->slots || slots < 1)
+        fail_msg("%s: a window of %d slots, configured are %d", where, slots, stage->slots);
     unsigned char *seen = calloc((size_t)windows, 1);
     assert_non_null(seen);
     int32_t placed = 0, tokens = 0;
