@@ -21,14 +21,19 @@ swin_status sw_dnn_create(sw_dnn **dnn, swin_error *err)
     return SWIN_OK;
 }
 
+static void destroy_primitive(sw_product *p)
+{
+    if (p->primitive != NULL)
+        dnnl_primitive_destroy(p->primitive);
+    if (p->desc != NULL)
+        dnnl_primitive_desc_destroy(p->desc);
+    p->primitive = NULL;
+    p->desc = NULL;
+}
+
 static void destroy_product(sw_product *product)
 {
-    if (product == NULL)
-        return;
-    if (product->primitive != NULL)
-        dnnl_primitive_destroy(product->primitive);
-    if (product->desc != NULL)
-        dnnl_primitive_desc_destroy(product->desc);
+    destroy_primitive(product);
     sw_free(product);
 }
 
@@ -82,8 +87,7 @@ static dnnl_data_type_t data_type(sw_type type)
 
 static sw_backend_tensor matrix(int64_t rows, int64_t columns, sw_type type)
 {
-    return (sw_backend_tensor){
-        .ndims = 2, .dims = {rows, columns}, .strides = {columns, 1}, .type = data_type(type)};
+    return (sw_backend_tensor){.ndims = 2, .dims = {rows, columns}, .strides = {columns, 1}, .type = data_type(type)};
 }
 
 static sw_backend_matmul describe_linear(const sw_linear_shape *s, const sw_product *like)
@@ -132,16 +136,27 @@ static sw_backend_tensor scores_of(const sw_attention_shape *s, sw_type type)
                                .type = data_type(type)};
 }
 
-static sw_backend_matmul describe_attention(const sw_product *product)
+static sw_backend_matmul describe_attention(const sw_attention_shape *s, sw_product_kind kind)
 {
-    const sw_attention_shape *s = &product->shape.attention;
-    if (product->kind == SW_SCORES)
-        return (sw_backend_matmul){.a = heads_of(s, s->queries),
-                                   .b = transposed(heads_of(s, s->tokens)),
-                                   .c = scores_of(s, SW_F32)};
-    return (sw_backend_matmul){.a = scores_of(s, s->type),
-                               .b = heads_of(s, s->tokens),
-                               .c = heads_of(s, s->queries)};
+    if (kind == SW_SCORES)
+        return (sw_backend_matmul){
+            .a = heads_of(s, s->queries), .b = transposed(heads_of(s, s->tokens)), .c = scores_of(s, SW_F32)};
+    return (sw_backend_matmul){.a = scores_of(s, s->type), .b = heads_of(s, s->tokens), .c = heads_of(s, s->queries)};
+}
+
+/* What oneDNN is asked for: float32 throughout where the product is widened. */
+static sw_backend_matmul describe(const sw_product *product, const sw_product *like)
+{
+    if (product->kind == SW_LINEAR) {
+        sw_linear_shape shape = product->shape.linear;
+        if (product->widened)
+            shape.type = shape.out_type = SW_F32;
+        return describe_linear(&shape, like);
+    }
+    sw_attention_shape shape = product->shape.attention;
+    if (product->widened)
+        shape.type = SW_F32;
+    return describe_attention(&shape, product->kind);
 }
 
 static bool same_linear(const sw_linear_shape *a, const sw_linear_shape *b)
@@ -162,7 +177,7 @@ static const sw_product *find_product(const sw_dnn *dnn, const sw_product *wante
         const sw_product *p = dnn->products[i];
         if (p->kind == wanted->kind &&
             (p->kind == SW_LINEAR ? same_linear(&p->shape.linear, &wanted->shape.linear)
-                               : same_attention(&p->shape.attention, &wanted->shape.attention)) &&
+                                  : same_attention(&p->shape.attention, &wanted->shape.attention)) &&
             (like == NULL || dnnl_memory_desc_equal(sw_product_weights(p), sw_product_weights(like))))
             return p;
     }
@@ -196,6 +211,29 @@ static void name_product(const sw_product *p, char *text, size_t size)
                  p->shape.attention.tokens, p->shape.attention.type == SW_BF16 ? "bf16" : "float32");
 }
 
+static sw_type type_of(const sw_product *p)
+{
+    return p->kind == SW_LINEAR ? p->shape.linear.type : p->shape.attention.type;
+}
+
+static dnnl_status_t make_primitive(const sw_dnn *dnn, sw_product *p, const sw_product *like)
+{
+    const sw_backend_matmul matmul = describe(p, like);
+    const int32_t threads = sw_dnn_single_thread();
+    dnnl_status_t status = sw_backend_matmul_create(dnn->engine, &matmul, &p->desc);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&p->primitive, p->desc);
+    sw_dnn_restore_threads(threads);
+    if (status == dnnl_success)
+        status = dnnl_primitive_desc_query(p->desc, dnnl_query_impl_info_str, 0, (void *)&p->name);
+    return status;
+}
+
+static bool is_reference(const sw_product *p)
+{
+    return strncmp(p->name, "ref", 3) == 0;
+}
+
 /* Makes the product that `wanted` describes, for one thread. */
 static swin_status make_product(sw_dnn *dnn, const sw_product *wanted, const sw_product *like,
                                 const sw_product **product, swin_error *err)
@@ -214,20 +252,17 @@ static swin_status make_product(sw_dnn *dnn, const sw_product *wanted, const sw_
 
     char what[160];
     name_product(p, what, sizeof what);
-    const sw_backend_matmul matmul =
-        p->kind == SW_LINEAR ? describe_linear(&p->shape.linear, like) : describe_attention(p);
-    const int32_t threads = sw_dnn_single_thread();
-    dnnl_status_t status = sw_backend_matmul_create(dnn->engine, &matmul, &p->desc);
-    if (status == dnnl_success)
-        status = dnnl_primitive_create(&p->primitive, p->desc);
-    sw_dnn_restore_threads(threads);
-    if (status == dnnl_success)
-        status = dnnl_primitive_desc_query(p->desc, dnnl_query_impl_info_str, 0, (void *)&p->name);
+    dnnl_status_t status = make_primitive(dnn, p, like);
+    if (type_of(p) == SW_BF16 && (status == dnnl_unimplemented || (status == dnnl_success && is_reference(p)))) {
+        destroy_primitive(p);
+        p->widened = true;
+        status = make_primitive(dnn, p, like);
+    }
     if (status != dnnl_success) {
         destroy_product(p);
         return sw_fail_backend(err, (int)status, what);
     }
-    if (strncmp(p->name, "ref", 3) == 0) {
+    if (is_reference(p)) {
         sw_fail(err, SWIN_ERR_BACKEND, "oneDNN has only a reference implementation (%s) for %s", p->name, what);
         destroy_product(p);
         return SWIN_ERR_BACKEND;
@@ -238,8 +273,8 @@ static swin_status make_product(sw_dnn *dnn, const sw_product *wanted, const sw_
     return SWIN_OK;
 }
 
-swin_status sw_dnn_linear(sw_dnn *dnn, const sw_linear_shape *shape, const sw_product *like,
-                          const sw_product **product, swin_error *err)
+swin_status sw_dnn_linear(sw_dnn *dnn, const sw_linear_shape *shape, const sw_product *like, const sw_product **product,
+                          swin_error *err)
 {
     const sw_product wanted = {.kind = SW_LINEAR, .shape.linear = *shape};
     return make_product(dnn, &wanted, like, product, err);

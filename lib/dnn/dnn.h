@@ -2,11 +2,13 @@
 /*
  * dnn.h - matrix products by oneDNN: the only door to it.
  *
- * A product is a oneDNN primitive of fixed shape, made for one thread, with its scratchpad supplied by the caller; any number
- * of threads may execute it at the same time, each with a context of its own. Products are made when a network is built
- * and never in a run.
+ * A product is a oneDNN primitive of fixed shape, made for one thread, with its scratchpad supplied by the caller; any
+ * number of threads may execute it at the same time, each with a context of its own. Products are made when a network
+ * is built and never in a run.
  *
- * oneDNN's slow paths are refused: a product whose implementation is a reference one ("ref") is an error.
+ * oneDNN's slow paths are refused: a product whose implementation is a reference one ("ref") is an error. A CPU for
+ * which oneDNN has no fast bf16 product (no AVX-512) computes bf16 operands in float32: correct, no faster than
+ * float32.
  */
 #ifndef SW_DNN_DNN_H
 #define SW_DNN_DNN_H
@@ -52,10 +54,10 @@ typedef struct sw_linear_shape {
     bool accumulate;  /* C is added to; float32 only, without a bias */
 } sw_linear_shape;
 
-/* The attention products of `windows` windows and `heads` heads at once. T tokens, d channels per head; q, k, v and the context
- * are panels: rows of one window after the other, [windows * T, heads * d], heads side by side. With `split` they are
- * [windows, heads, T, d] instead. `queries` rows of q make the rows of the scores [windows, heads, queries, T]; fewer
- * than T only with one window and one head. */
+/* The attention products of `windows` windows and `heads` heads at once. T tokens, d channels per head; q, k, v and the
+ * context are panels: rows of one window after the other, [windows * T, heads * d], heads side by side. With `split`
+ * they are [windows, heads, T, d] instead. `queries` rows of q make the rows of the scores [windows, heads, queries,
+ * T]; fewer than T only with one window and one head. */
 typedef struct sw_attention_shape {
     int32_t windows, heads, queries, tokens, head_channels;
     sw_type type; /* of q, k, v, probabilities and context; scores are float32 */
@@ -63,9 +65,10 @@ typedef struct sw_attention_shape {
 } sw_attention_shape;
 
 /* Each returns an existing product where one of that shape was made before. `like`, where not NULL, is a product of the
- * same n, k and type whose packed weights this one shall take too: an existing product is returned only where it does. */
-swin_status sw_dnn_linear(sw_dnn *dnn, const sw_linear_shape *shape, const sw_product *like,
-                          const sw_product **product, swin_error *err);
+ * same n, k and type whose packed weights this one shall take too: an existing product is returned only where it does.
+ */
+swin_status sw_dnn_linear(sw_dnn *dnn, const sw_linear_shape *shape, const sw_product *like, const sw_product **product,
+                          swin_error *err);
 swin_status sw_dnn_scores(sw_dnn *dnn, const sw_attention_shape *shape, const sw_product **product, swin_error *err);
 swin_status sw_dnn_context(sw_dnn *dnn, const sw_attention_shape *shape, const sw_product **product, swin_error *err);
 
@@ -81,6 +84,9 @@ size_t sw_weights_bytes(const sw_weights *weights);
 /* Made after the last product. */
 swin_status sw_dnn_thread_create(const sw_dnn *dnn, sw_dnn_thread **thread, swin_error *err);
 void sw_dnn_thread_destroy(sw_dnn_thread *thread);
+
+/* Bytes of such a context. */
+size_t sw_dnn_thread_bytes(const sw_dnn *dnn);
 
 /* linear: c = a w^T (+ bias). */
 swin_status sw_product_linear(const sw_product *product, sw_dnn_thread *thread, const void *a, const sw_weights *w,

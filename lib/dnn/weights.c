@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "../base/memory.h"
 #include "product.h"
+#include "widen.h"
 
 static dnnl_status_t reorder(sw_dnn *dnn, const sw_product *product, const float *w, dnnl_memory_t packed)
 {
     const sw_linear_shape *s = &product->shape.linear;
     /* [k, n] of the row-major [n, k] */
-    const sw_backend_tensor from = {
-        .ndims = 2, .dims = {s->k, s->n}, .strides = {1, s->k}, .type = dnnl_f32};
+    const sw_backend_tensor from = {.ndims = 2, .dims = {s->k, s->n}, .strides = {1, s->k}, .type = dnnl_f32};
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_t primitive = NULL;
     dnnl_stream_t stream = NULL;
     dnnl_memory_t source = NULL;
-    dnnl_status_t status = sw_backend_reorder_create(
-        dnn->engine, &from, sw_product_weights(product), &desc);
+    dnnl_status_t status = sw_backend_reorder_create(dnn->engine, &from, sw_product_weights(product), &desc);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&primitive, desc);
     if (status == dnnl_success)
@@ -37,8 +36,20 @@ static dnnl_status_t reorder(sw_dnn *dnn, const sw_product *product, const float
     return status;
 }
 
-swin_status sw_weights_create(sw_dnn *dnn, const sw_product *product, const float *w, sw_weights **weights,
-                              swin_error *err)
+/* W as bf16 has it, for a product that computes in float32; NULL without memory. */
+static float *round_weights(const sw_product *product, const float *w)
+{
+    const size_t count = sw_product_measure(product).b;
+    float *rounded = sw_alloc(count, sizeof *rounded);
+    for (size_t i = 0; rounded != NULL && i < count; i++) {
+        uint16_t half;
+        sw_narrow(&half, &w[i], 1);
+        sw_widen(&rounded[i], &half, 1);
+    }
+    return rounded;
+}
+
+static swin_status pack(sw_dnn *dnn, const sw_product *product, const float *w, sw_weights **weights, swin_error *err)
 {
     sw_backend_desc layout = sw_product_weights(product);
     const size_t bytes = dnnl_memory_desc_get_size(layout);
@@ -63,6 +74,19 @@ swin_status sw_weights_create(sw_dnn *dnn, const sw_product *product, const floa
     }
     *weights = packed;
     return SWIN_OK;
+}
+
+swin_status sw_weights_create(sw_dnn *dnn, const sw_product *product, const float *w, sw_weights **weights,
+                              swin_error *err)
+{
+    if (!product->widened)
+        return pack(dnn, product, w, weights, err);
+    float *rounded = round_weights(product, w);
+    if (rounded == NULL)
+        return sw_fail_memory(err, sw_product_measure(product).b * sizeof *rounded, "rounded weights");
+    const swin_status status = pack(dnn, product, rounded, weights, err);
+    sw_free(rounded);
+    return status;
 }
 
 void sw_weights_destroy(sw_weights *weights)

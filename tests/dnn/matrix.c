@@ -12,8 +12,8 @@ static double element(const matrix *x, int32_t row, int32_t column)
     return trial_get(x->data, x->type, x->first + (size_t)row * x->row_step + (size_t)column * x->column_step);
 }
 
-void product_check(const matrix *c, const matrix *a, const matrix *b, const matrix *start, int32_t m, int32_t n, int32_t k,
-                   int32_t roundings, const char *where)
+void product_check(const matrix *c, const matrix *a, const matrix *b, const matrix *start, int32_t m, int32_t n,
+                   int32_t k, int32_t roundings, const char *where)
 {
     for (int32_t i = 0; i < m; i++) {
         for (int32_t j = 0; j < n; j++) {
@@ -24,8 +24,8 @@ void product_check(const matrix *c, const matrix *a, const matrix *b, const matr
                 sum += product;
                 magnitude += fabs(product);
             }
-            trial_close(element(c, i, j), sum, roundings * UNIT * magnitude + 0x1p-120, c->type, "%s, row %d, column %d",
-                        where, i, j);
+            trial_close(element(c, i, j), sum, roundings * UNIT * magnitude + 0x1p-120, c->type,
+                        "%s, row %d, column %d", where, i, j);
         }
     }
 }

@@ -4,6 +4,7 @@
  */
 #include "matrix.h"
 
+#include "backend_refusing.h"
 #include "memory_counted.h"
 
 static const struct {
@@ -79,9 +80,9 @@ static void check_shape(const sw_attention_shape *s)
     for (int32_t w = 0; w < s->windows; w++) {
         for (int32_t h = 0; h < s->heads; h++) {
             char where[160];
-            snprintf(where, sizeof where, "%d windows, %d heads, %d x %d tokens, %d channels, type %d%s: window %d, head %d",
-                     s->windows, s->heads, s->queries, s->tokens, s->head_channels, (int)s->type,
-                     s->split ? ", split" : "", w, h);
+            snprintf(where, sizeof where,
+                     "%d windows, %d heads, %d x %d tokens, %d channels, type %d%s: window %d, head %d", s->windows,
+                     s->heads, s->queries, s->tokens, s->head_channels, (int)s->type, s->split ? ", split" : "", w, h);
             const matrix c_matrix = scores_of(c, SW_F32, s, w, h), q_matrix = rows_of(q, s, w, h, s->queries);
             const matrix k_matrix = transposed(rows_of(k, s, w, h, s->tokens));
             product_check(&c_matrix, &q_matrix, &k_matrix, &none, s->queries, s->tokens, s->head_channels,
@@ -128,11 +129,20 @@ static void attention_in_bf16(void **state)
     check_shapes(SW_BF16);
 }
 
+static void attention_in_widened_bf16(void **state)
+{
+    (void)state;
+    backend_without_bf16(true);
+    check_shapes(SW_BF16);
+    backend_without_bf16(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_in_float32),
         cmocka_unit_test(attention_in_bf16),
+        cmocka_unit_test(attention_in_widened_bf16),
     };
     return cmocka_run_group_tests_name("attention products", tests, NULL, NULL);
 }

@@ -4,9 +4,11 @@
  */
 #include "matrix.h"
 
+#include "backend_refusing.h"
 #include "memory_counted.h"
 
-/* Real layers: patch embedding (k 48), qkv, proj, fc1, fc2 and merging of the published models, and what cannot be cut evenly. */
+/* Real layers: patch embedding (k 48), qkv, proj, fc1, fc2 and merging of the published models, and what cannot be cut
+ * evenly. */
 static const struct {
     int32_t m, n, k;
 } shapes[] = {
@@ -112,6 +114,16 @@ static void linear_in_bf16_to_bf16(void **state)
     check_shapes(SW_BF16, SW_BF16);
 }
 
+/* As on a CPU for which oneDNN has no bf16 products. */
+static void linear_in_widened_bf16(void **state)
+{
+    (void)state;
+    backend_without_bf16(true);
+    check_shapes(SW_BF16, SW_F32);
+    check_shapes(SW_BF16, SW_BF16);
+    backend_without_bf16(false);
+}
+
 /* A stage's menu: all products take the weights that were packed for any one of them, whatever was made before. */
 static void a_menu_shares_its_weights(void **state)
 {
@@ -141,7 +153,8 @@ static void a_menu_shares_its_weights(void **state)
             must(sw_dnn_thread_create(dnn, &thread, &err), &err);
             trial_seed(l);
             const void *a = trial_normals((size_t)(menu[0] * k), (sw_type)type, 0, 1);
-            const float *w = trial_normals((size_t)(n * k), SW_F32, 0, 1), *bias = trial_normals((size_t)n, SW_F32, 0, 1);
+            const float *w = trial_normals((size_t)(n * k), SW_F32, 0, 1),
+                        *bias = trial_normals((size_t)n, SW_F32, 0, 1);
             const matrix a_matrix = dense(a, (sw_type)type, k), start = {bias, SW_F32, 0, 0, 1};
             const matrix b_matrix = {rounded(w, (size_t)(n * k), (sw_type)type), SW_F32, 0, 1, (size_t)k};
             for (size_t packed = 0; packed < COUNT_OF(menu); packed += COUNT_OF(menu) - 1) {
@@ -151,8 +164,8 @@ static void a_menu_shares_its_weights(void **state)
                     float *c = guarded_alloc((size_t)(menu[i] * n), sizeof *c);
                     assert_int_equal(sw_product_linear(products[i], thread, a, weights, bias, c), SWIN_OK);
                     const matrix c_matrix = dense(c, SW_F32, n);
-                    product_check(&c_matrix, &a_matrix, &b_matrix, &start, menu[i] < 40 ? menu[i] : 40, n, k,
-                                  k + 1, sw_product_name(products[i]));
+                    product_check(&c_matrix, &a_matrix, &b_matrix, &start, menu[i] < 40 ? menu[i] : 40, n, k, k + 1,
+                                  sw_product_name(products[i]));
                     guarded_free(c);
                 }
                 sw_weights_destroy(weights);
@@ -168,9 +181,8 @@ static void a_menu_shares_its_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_in_float32),
-        cmocka_unit_test(linear_in_bf16_to_float32),
-        cmocka_unit_test(linear_in_bf16_to_bf16),
+        cmocka_unit_test(linear_in_float32),         cmocka_unit_test(linear_in_bf16_to_float32),
+        cmocka_unit_test(linear_in_bf16_to_bf16),    cmocka_unit_test(linear_in_widened_bf16),
         cmocka_unit_test(a_menu_shares_its_weights),
     };
     return cmocka_run_group_tests_name("linear products", tests, NULL, NULL);

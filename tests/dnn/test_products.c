@@ -66,10 +66,13 @@ static void what_cannot_be_is_refused(void **state)
         sw_linear_shape shape, like;
         const char *named; /* in the message */
     } cases[] = {
-        /* weights of another shape, or of another type */
-        {{16, 24, 32, SW_F32, SW_F32, true, false}, {16, 48, 32, SW_F32, SW_F32, true, false}, "m 16, n 24, k 32, float32"},
-        {{16, 24, 32, SW_F32, SW_F32, true, false}, {16, 24, 64, SW_F32, SW_F32, true, false}, "m 16, n 24, k 32, float32"},
-        {{16, 24, 32, SW_F32, SW_F32, true, false}, {16, 24, 32, SW_BF16, SW_F32, true, false}, "m 16, n 24, k 32, float32"},
+        /* weights of another shape */
+        {{16, 24, 32, SW_F32, SW_F32, true, false},
+         {16, 48, 32, SW_F32, SW_F32, true, false},
+         "m 16, n 24, k 32, float32"},
+        {{16, 24, 32, SW_F32, SW_F32, true, false},
+         {16, 24, 64, SW_F32, SW_F32, true, false},
+         "m 16, n 24, k 32, float32"},
         {{-1, 24, 32, SW_F32, SW_F32, true, false}, {0}, "m -1, n 24, k 32, float32"},
         {{16, -5, 32, SW_BF16, SW_F32, true, false}, {0}, "m 16, n -5, k 32, bf16"},
     };
@@ -119,12 +122,14 @@ static void reference_code_is_refused(void **state)
     const sw_attention_shape attention = {.windows = 1, .heads = 2, .queries = 9, .tokens = 9, .head_channels = 8};
     backend_claim_reference(true);
     assert_int_equal(sw_dnn_linear(dnn, &linear, NULL, &product, &err), SWIN_ERR_BACKEND);
-    assert_string_equal(err.message, "oneDNN has only a reference implementation (ref:any) for a linear product of m 16, "
-                                     "n 24, k 32, bf16");
+    assert_string_equal(err.message,
+                        "oneDNN has only a reference implementation (ref:any) for a linear product of m 16, "
+                        "n 24, k 32, bf16");
     sw_error_reset(&err);
     assert_int_equal(sw_dnn_scores(dnn, &attention, &product, &err), SWIN_ERR_BACKEND);
-    assert_string_equal(err.message, "oneDNN has only a reference implementation (ref:any) for an attention product of 1 "
-                                     "windows, 2 heads, 9 x 9 tokens, float32");
+    assert_string_equal(err.message,
+                        "oneDNN has only a reference implementation (ref:any) for an attention product of 1 "
+                        "windows, 2 heads, 9 x 9 tokens, float32");
     assert_null(product);
     assert_int_equal(sw_dnn_product_count(dnn), 0);
     backend_claim_reference(false);
@@ -144,11 +149,12 @@ static swin_status build(sw_dnn **dnn, sw_weights **weights, sw_dnn_thread **thr
     SW_TRY(sw_dnn_scores(*dnn, &attention, &product, err));
     SW_TRY(sw_dnn_context(*dnn, &attention, &product, err));
     static const float w[64];
-    SW_TRY(sw_dnn_linear(*dnn, &SHAPE(1, 8, 8, SW_F32, SW_F32, true, false), NULL, &product, err));
+    SW_TRY(sw_dnn_linear(*dnn, &SHAPE(1, 8, 8, SW_BF16, SW_BF16, true, false), NULL, &product, err));
     SW_TRY(sw_weights_create(*dnn, product, w, weights, err));
     SW_TRY(sw_dnn_thread_create(*dnn, thread, err));
-    static const float a[8], bias[8];
-    float c[8];
+    static const uint16_t a[8];
+    static const float bias[8];
+    uint16_t c[8];
     return sw_product_linear(product, *thread, a, *weights, bias, c);
 }
 
@@ -186,12 +192,43 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     assert_true(fail_everywhere(memory_fail_after, SWIN_ERR_NO_MEMORY, 0) > 70);
+    backend_without_bf16(true);
+    assert_true(fail_everywhere(memory_fail_after, SWIN_ERR_NO_MEMORY, 0) > 70);
+    backend_without_bf16(false);
 }
 
 static void every_call_of_onednn_may_fail(void **state)
 {
     (void)state;
     assert_true(fail_everywhere(backend_fail_after, SWIN_ERR_BACKEND, BACKEND_REFUSAL) > 500);
+    backend_without_bf16(true);
+    assert_true(fail_everywhere(backend_fail_after, SWIN_ERR_BACKEND, BACKEND_REFUSAL) > 500);
+    backend_without_bf16(false);
+}
+
+static void a_context_is_as_large_as_it_says(void **state)
+{
+    (void)state;
+    for (int without = 0; without < 2; without++) {
+        swin_error err;
+        sw_dnn *dnn;
+        must(sw_dnn_create(&dnn, &err), &err);
+        const sw_product *product;
+        backend_without_bf16(without);
+        must(sw_dnn_linear(dnn, &SHAPE(50, 96, 384, SW_BF16, SW_BF16, true, false), NULL, &product, &err), &err);
+        must(sw_dnn_linear(dnn, &SHAPE(60, 60, 60, SW_F32, SW_F32, true, false), NULL, &product, &err), &err);
+        const sw_attention_shape attention = {1, 2, 64, 64, 24, SW_BF16, true};
+        must(sw_dnn_scores(dnn, &attention, &product, &err), &err);
+        backend_without_bf16(false);
+        const size_t before = memory_live_bytes();
+        sw_dnn_thread *thread;
+        must(sw_dnn_thread_create(dnn, &thread, &err), &err);
+        assert_int_equal(sw_dnn_thread_bytes(dnn), memory_live_bytes() - before);
+        /* a 50 x 384, k 2 x 64 x 24, scores 2 x 64 x 64, all float32 */
+        assert_true(sw_dnn_thread_bytes(dnn) >= (without ? 4 * (50 * 384 + 2 * 64 * 24 + 2 * 64 * 64) : 1));
+        sw_dnn_thread_destroy(thread);
+        sw_dnn_destroy(dnn);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -280,13 +317,10 @@ static void the_loaded_library_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_shapes_are_one_product),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(reference_code_is_refused),
-        cmocka_unit_test(nothing_to_destroy_is_fine),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(every_call_of_onednn_may_fail),
-        cmocka_unit_test(threads_execute_a_product_at_once),
+        cmocka_unit_test(equal_shapes_are_one_product),     cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(reference_code_is_refused),        cmocka_unit_test(nothing_to_destroy_is_fine),
+        cmocka_unit_test(every_allocation_may_fail),        cmocka_unit_test(every_call_of_onednn_may_fail),
+        cmocka_unit_test(a_context_is_as_large_as_it_says), cmocka_unit_test(threads_execute_a_product_at_once),
         cmocka_unit_test(the_loaded_library_is_named),
     };
     return cmocka_run_group_tests_name("products", tests, NULL, NULL);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dnn/backend.h"
+
 static atomic_long remaining = -1;
 static atomic_bool reference;
 
@@ -26,13 +28,20 @@ static bool refused(void)
     return before == 0;
 }
 
+static atomic_bool without_bf16;
+
+void backend_without_bf16(bool without)
+{
+    atomic_store(&without_bf16, without);
+}
+
 /* Handles and descriptions are pointers in both generations of oneDNN, enumerations are ints: all that matters here. */
-#define WRAP(name, parameters, arguments)                       \
-    int __real_##name parameters;                               \
-    int __wrap_##name parameters;                               \
-    int __wrap_##name parameters                                \
-    {                                                           \
-        return refused() ? BACKEND_REFUSAL : __real_##name arguments; \
+#define WRAP(name, parameters, arguments)                                                                              \
+    int __real_##name parameters;                                                                                      \
+    int __wrap_##name parameters;                                                                                      \
+    int __wrap_##name parameters                                                                                       \
+    {                                                                                                                  \
+        return refused() ? BACKEND_REFUSAL : __real_##name arguments;                                                  \
     }
 
 WRAP(dnnl_engine_create, (void *engine, int kind, size_t index), (engine, kind, index))
@@ -54,4 +63,16 @@ int __wrap_dnnl_primitive_desc_query(const void *desc, int what, int index, void
     if (status == 0 && atomic_load(&reference))
         *(const char **)result = "ref:any"; /* the library asks for the name alone this way */
     return status;
+}
+
+dnnl_status_t __real_sw_backend_matmul_create(dnnl_engine_t engine, const sw_backend_matmul *matmul,
+                                              dnnl_primitive_desc_t *desc);
+dnnl_status_t __wrap_sw_backend_matmul_create(dnnl_engine_t engine, const sw_backend_matmul *matmul,
+                                              dnnl_primitive_desc_t *desc);
+dnnl_status_t __wrap_sw_backend_matmul_create(dnnl_engine_t engine, const sw_backend_matmul *matmul,
+                                              dnnl_primitive_desc_t *desc)
+{
+    if (atomic_load(&without_bf16) && matmul->a.type == dnnl_bf16)
+        return dnnl_unimplemented;
+    return __real_sw_backend_matmul_create(engine, matmul, desc);
 }

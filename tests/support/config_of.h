@@ -7,8 +7,8 @@
 
 #include <swin/swin.h>
 
-/* Detection lineage, patches of 4, one head of the first stage's channels / heads each, two blocks per stage (so that one is
- * shifted), square windows, an output norm on every level. */
+/* Detection lineage, patches of 4, one head of the first stage's channels / heads each, two blocks per stage (so that
+ * one is shifted), square windows, an output norm on every level. */
 static inline swin_config config_of(int32_t version, int32_t stages, int32_t embed_dim, int32_t heads, int32_t window)
 {
     swin_config config = {.struct_size = sizeof config,
