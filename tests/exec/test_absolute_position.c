@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The absolute position embedding against a direct evaluation, in double precision, of what PyTorch's interpolate computes
- * with mode bicubic and align_corners off.
+ * The absolute position embedding against a direct evaluation, in double precision, of what PyTorch's interpolate
+ * computes with mode bicubic and align_corners off.
  */
 #include "../kernels/trial.h"
 
@@ -44,8 +44,9 @@ static double interpolate(const float *embedding, const int32_t table[2], const 
 static const struct {
     int32_t table[2], grid[2], channels;
 } cases[] = {
-    {{1, 1}, {1, 1}, 3},  {{1, 1}, {4, 3}, 2}, {{2, 2}, {2, 2}, 1},   {{7, 5}, {7, 5}, 4},  {{7, 5}, {14, 10}, 3}, {{7, 5}, {3, 2}, 3},
-    {{7, 5}, {9, 4}, 96}, {{3, 8}, {8, 3}, 5}, {{56, 56}, {25, 61}, 2}, {{4, 4}, {1, 33}, 2}, {{2, 9}, {30, 1}, 2},
+    {{1, 1}, {1, 1}, 3},     {{1, 1}, {4, 3}, 2},  {{2, 2}, {2, 2}, 1},  {{7, 5}, {7, 5}, 4},
+    {{7, 5}, {14, 10}, 3},   {{7, 5}, {3, 2}, 3},  {{7, 5}, {9, 4}, 96}, {{3, 8}, {8, 3}, 5},
+    {{56, 56}, {25, 61}, 2}, {{4, 4}, {1, 33}, 2}, {{2, 9}, {30, 1}, 2},
 };
 
 static void check_case(size_t c, int32_t first, int32_t rows)
@@ -60,11 +61,10 @@ static void check_case(size_t c, int32_t first, int32_t rows)
     for (int32_t r = 0; r < rows; r++) {
         for (int32_t i = 0; i < channels; i++) {
             double magnitude = fabs(before[r * channels + i]);
-            const double sum = before[r * channels + i] +
-                               interpolate(embedding, table, grid, channels, first + r, i, &magnitude);
+            const double sum =
+                before[r * channels + i] + interpolate(embedding, table, grid, channels, first + r, i, &magnitude);
             if (same) { /* one addition, exactly */
-                assert_true(x[r * channels + i] ==
-                            before[r * channels + i] + embedding[(first + r) * channels + i]);
+                assert_true(x[r * channels + i] == before[r * channels + i] + embedding[(first + r) * channels + i]);
                 continue;
             }
             /* each of 16 terms: a rounded weight, a rounded product, then at most 16 additions */

@@ -14,7 +14,7 @@ static void a_menu_gives_the_smallest_that_holds(void **state)
 {
     (void)state;
     const sw_menu menu = {4, {16, 49, 98, 392}};
-    static const int32_t cases[][2] = {{1, 0},  {16, 0},  {17, 1},  {49, 1},   {50, 2},
+    static const int32_t cases[][2] = {{1, 0},  {16, 0}, {17, 1},  {49, 1},  {50, 2},
                                        {98, 2}, {99, 3}, {392, 3}, {393, 3}, {100000, 3}};
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         assert_int_equal(sw_menu_choose(&menu, cases[i][0]), cases[i][1]);
@@ -30,11 +30,11 @@ static const struct {
     int32_t in, in_parts, out, out_parts, scaled;
     bool gelu;
 } layers[] = {
-    {SW_QKV_WEIGHT, true, 64, 1, 192, 1, 64, false},   {SW_QKV_WEIGHT, true, 64, 1, 192, 6, 64, false},
+    {SW_QKV_WEIGHT, true, 64, 1, 192, 1, 64, false},    {SW_QKV_WEIGHT, true, 64, 1, 192, 6, 64, false},
     {SW_QKV_WEIGHT, true, 64, 1, 192, 2, 64, false}, /* the scale ends within a part */
-    {SW_PROJ_WEIGHT, true, 64, 2, 64, 1, 0, false},    {SW_PROJ_WEIGHT, true, 64, 2, 64, 2, 0, false},
-    {SW_FC1_WEIGHT, true, 64, 1, 256, 4, 0, true},     {SW_FC1_WEIGHT, true, 64, 1, 256, 4, 0, false},
-    {SW_FC2_WEIGHT, true, 256, 4, 64, 1, 0, false},    {SW_FC2_WEIGHT, true, 256, 8, 64, 2, 0, false},
+    {SW_PROJ_WEIGHT, true, 64, 2, 64, 1, 0, false},     {SW_PROJ_WEIGHT, true, 64, 2, 64, 2, 0, false},
+    {SW_FC1_WEIGHT, true, 64, 1, 256, 4, 0, true},      {SW_FC1_WEIGHT, true, 64, 1, 256, 4, 0, false},
+    {SW_FC2_WEIGHT, true, 256, 4, 64, 1, 0, false},     {SW_FC2_WEIGHT, true, 256, 8, 64, 2, 0, false},
     {SW_MERGE_WEIGHT, false, 256, 1, 128, 2, 0, false}, {SW_MERGE_WEIGHT, false, 256, 2, 128, 4, 0, false},
 };
 
@@ -124,14 +124,16 @@ typedef struct activations {
 
 static size_t place_of(const activations *x, int32_t row, int32_t column)
 {
-    return (size_t)(column / x->panels.width) * x->panels.stride + (size_t)(row * x->panels.width + column % x->panels.width);
+    return (size_t)(column / x->panels.width) * x->panels.stride +
+           (size_t)(row * x->panels.width + column % x->panels.width);
 }
 
 /* Panels that do not touch. */
 static activations make(const bench *b, int32_t rows, int32_t columns, int32_t part, sw_type type, bool fill)
 {
     const bool amx = b->spec.amx;
-    const int32_t width = amx ? SW_AMX_WIDTH : part, room = amx ? (rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS : rows;
+    const int32_t width = amx ? SW_AMX_WIDTH : part,
+                  room = amx ? (rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS : rows;
     activations x = {{NULL, type, width, (size_t)(room * width + 32)}, rows, columns};
     const size_t count = x.panels.stride * (size_t)(columns / width);
     x.panels.data = fill ? trial_normals(count, type, 0, 1) : guarded_alloc(count, sw_type_size(type));
@@ -145,8 +147,8 @@ static void run(const bench *b, int32_t entry, const activations *in, const acti
     for (int32_t j = 0; j < l->out_parts; j++) {
         const sw_panels part = sw_linear_part(l, &out->panels, j);
         if (at_once) {
-            assert_int_equal(
-                sw_linear_run(l, &b->thread, entry, in->rows, &in->panels, 0, l->in_parts, &part, j), SWIN_OK);
+            assert_int_equal(sw_linear_run(l, &b->thread, entry, in->rows, &in->panels, 0, l->in_parts, &part, j),
+                             SWIN_OK);
             continue;
         }
         for (int32_t i = 0; i < l->in_parts; i++) {
@@ -176,13 +178,14 @@ static void check(const bench *b, const activations *in, const activations *out,
                 tolerance = 1.2 * tolerance + 3.3e-5 * fabs(sum);
                 sum = sum / 2 * (1 + erf(sum / sqrt(2)));
             }
-            trial_close(trial_get(out->panels.data, out->panels.type, place_of(out, r, j)), sum, tolerance, out->panels.type,
-                        "%s, row %d, column %d", where, r, j);
+            trial_close(trial_get(out->panels.data, out->panels.type, place_of(out, r, j)), sum, tolerance,
+                        out->panels.type, "%s, row %d, column %d", where, r, j);
         }
     }
     const size_t element = sw_type_size(out->panels.type), used = out->panels.stride - 32;
     for (int32_t j = 0; j < out->columns / out->panels.width; j++)
-        trial_untouched((const char *)out->panels.data + ((size_t)j * out->panels.stride + used) * element, 32 * element, where);
+        trial_untouched((const char *)out->panels.data + ((size_t)j * out->panels.stride + used) * element,
+                        32 * element, where);
 }
 
 static void check_layer(size_t layer, sw_type type, bool amx, bool at_once)
@@ -196,7 +199,8 @@ static void check_layer(size_t layer, sw_type type, bool amx, bool at_once)
         const activations out = make(&b, rows, b.spec.out, b.linear.out_width, b.spec.out_type, false);
         run(&b, entry, &in, &out, at_once);
         char where[100];
-        snprintf(where, sizeof where, "layer %zu, type %d, %s, %d rows", layer, (int)type, sw_linear_kernel(&b.linear), rows);
+        snprintf(where, sizeof where, "layer %zu, type %d, %s, %d rows", layer, (int)type, sw_linear_kernel(&b.linear),
+                 rows);
         check(&b, &in, &out, where);
     }
     tear_down(&b);
@@ -243,12 +247,8 @@ static void packing_may_lack_memory(void **state)
     must(sw_dnn_create(&dnn, &err), &err);
     const sw_menu menu = {1, {16}};
     const sw_tensor_id bias = {SW_FC2_BIAS, 1, 0};
-    const sw_linear_spec spec = {.in = 256,
-                                 .in_parts = 4,
-                                 .out = 64,
-                                 .out_parts = 2,
-                                 .weight = {SW_FC2_WEIGHT, 1, 0},
-                                 .bias = &bias};
+    const sw_linear_spec spec = {
+        .in = 256, .in_parts = 4, .out = 64, .out_parts = 2, .weight = {SW_FC2_WEIGHT, 1, 0}, .bias = &bias};
     sw_linear linear = {0};
     must(sw_linear_plan(&linear, dnn, &menu, &spec, &err), &err);
     float *scratch = guarded_alloc(sw_linear_scratch(&linear), sizeof *scratch);

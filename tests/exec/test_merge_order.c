@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merging in place: the next map is written over the map that is being read. Kernels that compute nothing note which floats
- * of the residual stream each round reads and writes; a round is one call of sw_pool_run(), whose items threads may do in any
- * order. No round may write what it reads itself or what a later one reads.
+ * Merging in place: the next map is written over the map that is being read. Kernels that compute nothing note which
+ * floats of the residual stream each round reads and writes; a round is one call of sw_pool_run(), whose items threads
+ * may do in any order. No round may write what it reads itself or what a later one reads.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ enum { IMAGES = 2, NEVER = 0 };
 
 /* One merge. */
 static struct {
-    const float *base;       /* of the residual stream               */
+    const float *base; /* of the residual stream               */
     size_t floats;
     int32_t *read, *written; /* [floats]: in which round, or NEVER   */
     int32_t round;
@@ -46,13 +46,14 @@ static void note(int32_t *rounds, const float *x, size_t count, const char *what
     }
     for (size_t i = (size_t)(x - watch.base), end = i + count; i < end; i++) {
         if (rounds[i] != NEVER)
-            snprintf(watch.fault, sizeof watch.fault, "float %zu %s in rounds %d and %d", i, what, rounds[i], watch.round);
+            snprintf(watch.fault, sizeof watch.fault, "float %zu %s in rounds %d and %d", i, what, rounds[i],
+                     watch.round);
         rounds[i] = watch.round;
     }
 }
 
-static void watched_gather_merge(const sw_panels *dst, const float *x, const int32_t *index, int32_t rows, int32_t channels,
-                                 const sw_norm *norm)
+static void watched_gather_merge(const sw_panels *dst, const float *x, const int32_t *index, int32_t rows,
+                                 int32_t channels, const sw_norm *norm)
 {
     (void)dst;
     (void)norm;
@@ -89,12 +90,14 @@ static void check_merge(const sw_run *run, int32_t s, const char *where)
         if ((watch.read[i] != NEVER) != belongs[0] || (watch.written[i] != NEVER) != belongs[1])
             fail_msg("%s: float %zu read in round %d, written in round %d", where, i, watch.read[i], watch.written[i]);
         if (belongs[0] && belongs[1] && watch.written[i] <= watch.read[i])
-            fail_msg("%s: float %zu is written in round %d, read in round %d", where, i, watch.written[i], watch.read[i]);
+            fail_msg("%s: float %zu is written in round %d, read in round %d", where, i, watch.written[i],
+                     watch.read[i]);
     }
 }
 
 /* All merges of an image size; returns the rounds of the first. */
-static int32_t check_size(sw_run *run, sw_plan *plan, sw_network *network, int32_t height, int32_t width, int32_t stages)
+static int32_t check_size(sw_run *run, sw_plan *plan, sw_network *network, int32_t height, int32_t width,
+                          int32_t stages)
 {
     swin_error err;
     if (sw_plan_make(plan, network, height, width, stages, &err) != SWIN_OK)
@@ -125,15 +128,16 @@ static int32_t check_size(sw_run *run, sw_plan *plan, sw_network *network, int32
     return first;
 }
 
-/* Maps of the first stage: patches are one pixel. Those of more than 2^18 floats in the second stage need several rounds. */
+/* Maps of the first stage: patches are one pixel. Those of more than 2^18 floats in the second stage need several
+ * rounds. */
 static const struct {
     int32_t height, width;
     bool several;
 } sizes[] = {
-    {1, 1, false},     {1, 2, false},      {2, 1, false},     {1, 9, false},   {9, 1, false},      {3, 3, false},
-    {2, 255, false},   {31, 45, false},    {64, 64, false},   {113, 226, true}, {1, 40001, false},  {40001, 1, true},
-    {2, 30001, false}, {30001, 2, true},   {3, 20001, true},  {20001, 3, true}, {300, 301, true},   {301, 300, true},
-    {5, 9999, true},   {9999, 5, true},    {7, 4000, true},
+    {1, 1, false},     {1, 2, false},    {2, 1, false},    {1, 9, false},    {9, 1, false},     {3, 3, false},
+    {2, 255, false},   {31, 45, false},  {64, 64, false},  {113, 226, true}, {1, 40001, false}, {40001, 1, true},
+    {2, 30001, false}, {30001, 2, true}, {3, 20001, true}, {20001, 3, true}, {300, 301, true},  {301, 300, true},
+    {5, 9999, true},   {9999, 5, true},  {7, 4000, true},
 };
 
 static void no_round_destroys_what_is_to_be_read(void **state)
@@ -153,7 +157,8 @@ static void no_round_destroys_what_is_to_be_read(void **state)
         if (sw_model_create_random(&config, 1, &model, &err) != SWIN_OK ||
             sw_network_create(model, networks[n].type, true, 1, &network, &err) != SWIN_OK)
             fail_msg("%s", err.message);
-        const sw_kernels kernels = {.name = "watched", .gather_merge = watched_gather_merge, .residual = watched_residual};
+        const sw_kernels kernels = {
+            .name = "watched", .gather_merge = watched_gather_merge, .residual = watched_residual};
         sw_plan plan = {0};
         sw_worker worker = {0};
         sw_run run = {.network = network, .kernels = &kernels, .plan = &plan, .workers = &worker, .images = IMAGES};

@@ -42,8 +42,8 @@ static const struct {
 };
 
 static const int32_t sizes[][2] = {
-    {1, 1},   {1, 2},   {2, 1},    {3, 3},    {7, 7},    {8, 8},     {1, 97},   {97, 1},  {1, 5000}, {5000, 1},
-    {14, 15}, {33, 17}, {56, 56},  {57, 56},  {13, 200}, {113, 226}, {200, 334}, {64, 64}, {2, 999},  {99, 3},
+    {1, 1},   {1, 2},   {2, 1},   {3, 3},   {7, 7},    {8, 8},     {1, 97},    {97, 1},  {1, 5000}, {5000, 1},
+    {14, 15}, {33, 17}, {56, 56}, {57, 56}, {13, 200}, {113, 226}, {200, 334}, {64, 64}, {2, 999},  {99, 3},
 };
 
 static sw_network *make_network(size_t n, sw_model **model)
@@ -105,10 +105,10 @@ static void check_tiling(const sw_network *network, const sw_plan *plan, int32_t
     free(seen);
 }
 
-/* Panels of a tile's layers within its memory: those of oneDNN's products have the rows of the menu's entry, those of AMX are 32
- * columns wide with an odd multiple of 16 rows. */
-static void check_panels(const sw_network *network, const sw_stage *stage, const sw_tile *tile, const sw_tile_memory *memory,
-                         const char *where)
+/* Panels of a tile's layers within its memory: those of oneDNN's products have the rows of the menu's entry, those of
+ * AMX are 32 columns wide with an odd multiple of 16 rows. */
+static void check_panels(const sw_network *network, const sw_stage *stage, const sw_tile *tile,
+                         const sw_tile_memory *memory, const char *where)
 {
     const int32_t menu_rows = stage->menu.rows[tile->menu], amx_rows = (tile->rows + 15) / 32 * 32 + 16;
     const size_t rows = (size_t)(network->amx ? amx_rows : menu_rows);
@@ -162,7 +162,8 @@ static void check_tile(const sw_network *network, const sw_plan *plan, int32_t s
         }
     }
     const int32_t menu_rows = stage->menu.rows[tile.menu];
-    if (tile.rows != row || menu_rows < row || (tile.menu > 0 && stage->menu.rows[tile.menu - 1] >= row) || tile.whole != whole)
+    if (tile.rows != row || menu_rows < row || (tile.menu > 0 && stage->menu.rows[tile.menu - 1] >= row) ||
+        tile.whole != whole)
         fail_msg("%s: tile %d has %d rows, menu %d, whole %d", where, index, tile.rows, menu_rows, tile.whole);
     check_panels(network, stage, &tile, memory, where);
     free(expected);
@@ -178,7 +179,8 @@ static void check_plan(sw_network *network, sw_plan *plan, size_t n, const int32
         assert_int_equal(plan->stage[s].tokens, map[0] * map[1]);
         for (int shifted = 0; shifted < 2; shifted++) {
             char where[100];
-            snprintf(where, sizeof where, "network %zu, %d x %d, stage %d, shifted %d", n, size[0], size[1], s, shifted);
+            snprintf(where, sizeof where, "network %zu, %d x %d, stage %d, shifted %d", n, size[0], size[1], s,
+                     shifted);
             check_tiling(network, plan, s, shifted, where);
             unsigned char *seen = calloc((size_t)plan->stage[s].tokens, 1);
             assert_non_null(seen);

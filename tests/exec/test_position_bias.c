@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Position biases ready for use against their definition: entry (query, key) is the table's at the query's place minus the
- * key's.
+ * Position biases ready for use against their definition: entry (query, key) is the table's at the query's place minus
+ * the key's.
  */
 #include "../kernels/trial.h"
 
@@ -15,9 +15,9 @@ static const struct {
     int32_t rows, columns;
     bool expanded;
 } windows[] = {
-    {1, 1, true},    {2, 2, true},    {7, 7, true},    {12, 12, true},  {3, 5, true},    {5, 3, true},    {1, 16, true},
-    {16, 1, true},   {12, 13, false}, {16, 16, false}, {24, 24, false}, {3, 50, false},  {50, 3, false},  {1, 128, true},
-    {48, 32, false}, {128, 1, true},
+    {1, 1, true},   {2, 2, true},   {7, 7, true},    {12, 12, true},  {3, 5, true},    {5, 3, true},
+    {1, 16, true},  {16, 1, true},  {12, 13, false}, {16, 16, false}, {24, 24, false}, {3, 50, false},
+    {50, 3, false}, {1, 128, true}, {48, 32, false}, {128, 1, true},
 };
 
 static sw_model *make_model(int32_t version)
@@ -59,11 +59,11 @@ static void check_window(const sw_model *model, size_t w)
                 for (int32_t q = first; q < first + rows; q++) {
                     for (int32_t k = 0; k < slots; k++) {
                         const int32_t dy = q / window[1] - k / window[1], dx = q % window[1] - k % window[1];
-                        const float expected =
-                            table[(size_t)head * size + (size_t)(dy + window[0] - 1) * (size_t)span + (size_t)(dx + window[1] - 1)];
+                        const float expected = table[(size_t)head * size + (size_t)(dy + window[0] - 1) * (size_t)span +
+                                                     (size_t)(dx + window[1] - 1)];
                         if (*values != expected)
-                            fail_msg("%d x %d, head %d, query %d, key %d: %g, expected %g", window[0], window[1], head, q, k,
-                                     (double)*values, (double)expected);
+                            fail_msg("%d x %d, head %d, query %d, key %d: %g, expected %g", window[0], window[1], head,
+                                     q, k, (double)*values, (double)expected);
                         values++;
                     }
                 }
