@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernels cost, per instruction set: nanoseconds per row, element, or window and head. Each figure is the least
- * of many repetitions, with the instruction sets taking turns, so that other work on the machine does not matter.
+ * What the kernels cost, per instruction set: nanoseconds per row, element, or window and head. Each figure is the
+ * least of many repetitions, with the instruction sets taking turns, so that other work on the machine does not
+ * matter.
  *
  *      bench_kernels [part of a name ...]
  */
@@ -73,7 +74,7 @@ static int32_t *windows(int32_t lines, int32_t columns)
 static stage *stage_create(int32_t channels, bool hot)
 {
     stage *s = allocate(sizeof *s);
-    const int32_t columns = 7 * (int32_t)(hot ? 8 : 48), lines = 7 * (hot ? 1 : 28 * 96 / (channels < 96 ? 96 : channels));
+    const int32_t columns = 7 * (hot ? 8 : 48), lines = 7 * (hot ? 1 : 28 * 96 / (channels < 96 ? 96 : channels));
     const size_t c = (size_t)channels;
     *s = (stage){.channels = channels, .tokens = lines * columns};
     s->x = numbers((size_t)s->tokens * c);
@@ -199,7 +200,8 @@ static int to_bf16(const sw_kernels *k, stage *s, int form)
 /* Bits 0 and 1: bf16 source and destination; 2: normalise. */
 static int gather_head(const sw_kernels *k, stage *s, int form)
 {
-    k->gather_head(s->z, form & 2 ? SW_BF16 : SW_F32, form & 1 ? s->half : s->y, form & 1 ? SW_BF16 : SW_F32, (size_t)s->channels, NULL, NULL,
+    const sw_type src_type = form & 1 ? SW_BF16 : SW_F32, dst_type = form & 2 ? SW_BF16 : SW_F32;
+    k->gather_head(s->z, dst_type, src_type == SW_BF16 ? s->half : s->y, src_type, (size_t)s->channels, NULL, NULL,
                    WINDOW, HEAD, (form & 4) != 0, 10);
     return 1;
 }

@@ -73,7 +73,10 @@ static bool has_avx512_bf16(void)
 
 sw_isa sw_isa_best(void)
 {
-    return has_avx512_bf16() ? SW_ISA_AVX512_BF16 : has_avx512() ? SW_ISA_AVX512 : has_avx2() ? SW_ISA_AVX2 : SW_ISA_PLAIN;
+    return has_avx512_bf16() ? SW_ISA_AVX512_BF16
+           : has_avx512()    ? SW_ISA_AVX512
+           : has_avx2()      ? SW_ISA_AVX2
+                             : SW_ISA_PLAIN;
 }
 
 const sw_kernels *sw_kernels_for(sw_isa isa)

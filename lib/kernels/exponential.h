@@ -2,13 +2,13 @@
 /*
  * exponential.h - e^x for x <= 0: vf_exp, and vf_exp_coarse for what is rounded to bf16 afterwards.
  *
- * The usual way, x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r, e^r = 1 + r + r^2 P(r) with P minimax: of degree 4
- * (3.3e-9) or 2 (5.6e-6). n ln 2 is taken off in two steps of which the first is exact without fused arithmetic: its
- * constant has 16 bits, n seven. Results below e^-80 are zero.
+ * The usual way, x = n ln 2 + r with |r| <= ln 2 / 2, e^x = 2^n e^r, e^r = 1 + r + r^2 P(r) with P minimax: of degree
+ * 4 (3.3e-9) or 2 (5.6e-6). n ln 2 is taken off in two steps of which the first is exact without fused arithmetic:
+ * its constant has 16 bits, n seven. Results below e^-80 are zero.
  *
- * AVX-512 has instructions for the fraction of a number and for scaling by 2^n with every special case in them, so there
- * e^x = 2^y, y = x / ln 2 rounded, 2^(y - floor y) = 1 + P: of degree 6 (2e-9) or 3 (8.6e-5). Rounding y costs a relative
- * 2^-24 |x|, as much as rounding x did. Results below 2^-126 are zero between exp_begin() and exp_end().
+ * AVX-512 has instructions for the fraction of a number and for scaling by 2^n with every special case in them, so
+ * there e^x = 2^y, y = x / ln 2 rounded, 2^(y - floor y) = 1 + P: of degree 6 (2e-9) or 3 (8.6e-5). Rounding y costs
+ * a relative 2^-24 |x|, as much as rounding x did. Results below 2^-126 are zero between exp_begin() and exp_end().
  *
  * Either way no result is denormal, nor its product with 1/sum: that would cost hundreds of cycles each, and beside a
  * maximum of 1 nothing is lost. NaN stays NaN, -infinity gives 0.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gelu(x) = x Phi(x) = max(x, 0) - h(t), t = |x|, h(t) = t Phi(-t), with h as 32 polynomials whose coefficients fit into a
- * pair of registers each and are picked by one permutation.
+ * gelu(x) = x Phi(x) = max(x, 0) - h(t), t = |x|, h(t) = t Phi(-t), with h as 32 polynomials whose coefficients fit
+ * into a pair of registers each and are picked by one permutation.
  *
- * For bf16 results: quadratics in t, in intervals that shrink as h bends more, relative error 1.8e-3 (half a unit of the
- * last place is 2e-3 to 3.9e-3). For float32: quartics in the distance from the middle of intervals 0.2 wide, absolute
- * error 3e-8, relative 2e-7 near zero and up to 3e-5 in the left tail. Beyond t = 6 (h < 6e-9) the last interval is zero.
- * tests/kernels/gelu_tables.py made the tables, the sign of h included.
+ * For bf16 results: quadratics in t, in intervals that shrink as h bends more, relative error 1.8e-3 (half a unit of
+ * the last place is 2e-3 to 3.9e-3). For float32: quartics in the distance from the middle of intervals 0.2 wide,
+ * absolute error 3e-8, relative 2e-7 near zero and up to 3e-5 in the left tail. Beyond t = 6 (h < 6e-9) the last
+ * interval is zero. tests/kernels/gelu_tables.py made the tables, the sign of h included.
  */
 #include "set.h"
 #include "vector.h"
@@ -142,8 +142,8 @@ SW_INLINE void gelu_to_f32(float *dst, const void *src, sw_type type, size_t cou
     }
 }
 
-/* Even elements and odd ones apart need no permutation. Halves are rounded up: the polynomials have taken more liberty than
- * that. A NaN out of bf16 has no lower bits that the rounding could carry. */
+/* Even elements and odd ones apart need no permutation. Halves are rounded up: the polynomials have taken more
+ * liberty than that. A NaN out of bf16 has no lower bits that the rounding could carry. */
 SW_INLINE __m512i gelu_packed(__m512i both, const coarse_columns *table)
 {
     const __m512i half = _mm512_set1_epi32(0x8000);

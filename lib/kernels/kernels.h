@@ -4,12 +4,13 @@
  *
  * Legend of shapes: rows are tokens; C channels; T tokens of a window; d channels of a head.
  *
- * Index lists. A kernel that touches the feature map gets `index`: the token (row of the map) of each row of the tile,
- * or -1 where the row is padding. Roll, padding and window partition of every lineage are nothing but such lists.
+ * Index lists. A kernel that touches the feature map gets `index`: the token (row of the map) of each row of the
+ * tile, or -1 where the row is padding. Roll, padding and window partition of every lineage are nothing but such
+ * lists.
  *
  * All kernels: no allocation, no alignment needed beyond the element's, no access outside the named elements, results
- * independent of addresses. bf16 is rounded to nearest even; NaN stays NaN; numbers below 2^-126 may become zero. Rows are
- * summed in an order that depends on C alone: a row's result depends on nothing but the row.
+ * independent of addresses. bf16 is rounded to nearest even; NaN stays NaN; numbers below 2^-126 may become zero.
+ * Rows are summed in an order that depends on C alone: a row's result depends on nothing but the row.
  */
 #ifndef SW_KERNELS_KERNELS_H
 #define SW_KERNELS_KERNELS_H
@@ -43,20 +44,20 @@ typedef struct sw_pixels {
 typedef struct sw_kernels {
     const char *name; /* "plain", "avx2", "avx512", "avx512_bf16" */
 
-    /* dst[r] = LN(x[index[r]]), or a copy where norm is NULL. x is [tokens, C] float32. A row with index -1 becomes zero
-     * (after the norm, as the detection lineage pads). index NULL means row r is token r. dst float32 may be x itself
-     * where index is NULL. */
+    /* dst[r] = LN(x[index[r]]), or a copy where norm is NULL. x is [tokens, C] float32. A row with index -1 becomes
+     * zero (after the norm, as the detection lineage pads). index NULL means row r is token r. dst float32 may be x
+     * itself where index is NULL. */
     void (*gather)(const sw_panels *dst, const float *x, const int32_t *index, int32_t rows, int32_t channels,
                    const sw_norm *norm);
 
-    /* The residual step: x[index[r]] += y[r], or += LN_post(y[r]) where post is given (V2). Then, where dst is not NULL,
-     * dst[r] = LN_pre(x[index[r]]), or a copy where pre is NULL. y is float32 or bf16 panels. Rows with index -1 are
-     * skipped in x and become zero in dst; index NULL means row r is token r. No token occurs twice. */
+    /* The residual step: x[index[r]] += y[r], or += LN_post(y[r]) where post is given (V2). Then, where dst is not
+     * NULL, dst[r] = LN_pre(x[index[r]]), or a copy where pre is NULL. y is float32 or bf16 panels. Rows with index
+     * -1 are skipped in x and become zero in dst; index NULL means row r is token r. No token occurs twice. */
     void (*residual)(float *x, const int32_t *index, const sw_panels *y, const sw_norm *post, int32_t rows,
                      int32_t channels, const sw_panels *dst, const sw_norm *pre);
 
-    /* Patch merging: dst[r] = LN over 4C of x[index[4r]] | x[index[4r+1]] | x[index[4r+2]] | x[index[4r+3]], or the plain
-     * concatenation where norm is NULL. -1 reads as zeros, which take part in the norm. */
+    /* Patch merging: dst[r] = LN over 4C of x[index[4r]] | x[index[4r+1]] | x[index[4r+2]] | x[index[4r+3]], or the
+     * plain concatenation where norm is NULL. -1 reads as zeros, which take part in the norm. */
     void (*gather_merge)(const sw_panels *dst, const float *x, const int32_t *index, int32_t rows, int32_t channels,
                          const sw_norm *norm);
 
@@ -65,26 +66,27 @@ typedef struct sw_kernels {
     void (*gather_patches)(void *dst, sw_type type, const sw_pixels *pixels, int32_t patch_size, int32_t grid_width,
                            int32_t first, int32_t rows);
 
-    /* Hands out rows first .. first + rows - 1 of x [tokens, C] float32, LN'd where norm is given. nhwc: map[(first + r) * C
-     * + c]; otherwise map[c * plane + first + r]. */
+    /* Hands out rows first .. first + rows - 1 of x [tokens, C] float32, LN'd where norm is given. nhwc: map[(first +
+     * r) * C + c]; otherwise map[c * plane + first + r]. */
     void (*store_map)(float *map, bool nhwc, size_t plane, const float *x, int32_t first, int32_t rows,
                       int32_t channels, const sw_norm *norm);
 
-    /* One head of one window: dst[t] = src[index[t]] for t < T, dst dense [T, d], src with row stride src_stride elements.
-     * Where index[t] is -1 the row is `pad` [d] float32 (NULL: zeros). index NULL means row t. normalise: dst is
-     * src / max(|src|, 1e-12) * scale (V2's cosine attention), pad rows included. Otherwise scale is not applied. */
+    /* One head of one window: dst[t] = src[index[t]] for t < T, dst dense [T, d], src with row stride src_stride
+     * elements. Where index[t] is -1 the row is `pad` [d] float32 (NULL: zeros). index NULL means row t. normalise:
+     * dst is src / max(|src|, 1e-12) * scale (V2's cosine attention), pad rows included. Otherwise scale is not
+     * applied. */
     void (*gather_head)(void *dst, sw_type dst_type, const void *src, sw_type src_type, size_t src_stride,
                         const int32_t *index, const float *pad, int32_t rows, int32_t d, bool normalise, float scale);
 
-    /* The inverse for the context: dst[index[t]] = src[t], rows with index -1 dropped, src dense [T, d]. index NULL means
-     * row t. */
+    /* The inverse for the context: dst[index[t]] = src[t], rows with index -1 dropped, src dense [T, d]. index NULL
+     * means row t. */
     void (*scatter_head)(void *dst, sw_type type, size_t dst_stride, const void *src, const int32_t *index,
                          int32_t rows, int32_t d);
 
-    /* Rows first .. first + rows - 1 of one window and head: dst[i] = softmax over j < T of scores[i][j] + bias[i][j] +
-     * (region[first + i] == region[j] ? 0 : mask); region NULL: no mask. scores and dst have row stride `stride` >= T
-     * elements, bias bias_stride; the pointers are those of row `first`. Columns T .. stride - 1 of dst become zero. dst may
-     * be scores where it is float32. The maximum is subtracted first. */
+    /* Rows first .. first + rows - 1 of one window and head: dst[i] = softmax over j < T of scores[i][j] + bias[i][j]
+     * + (region[first + i] == region[j] ? 0 : mask); region NULL: no mask. scores and dst have row stride `stride` >=
+     * T elements, bias bias_stride; the pointers are those of row `first`. Columns T .. stride - 1 of dst become
+     * zero. dst may be scores where it is float32. The maximum is subtracted first. */
     void (*softmax)(void *dst, sw_type type, const float *scores, const float *bias, size_t bias_stride,
                     const int32_t *region, float mask, int32_t first, int32_t rows, int32_t tokens, size_t stride);
 

@@ -6,8 +6,8 @@
 #include "row.h"
 #include "set.h"
 
-/* Maps of at least this many bytes are stored past the caches where they lie on whole cache lines: nobody reads them soon,
- * and ordinary stores would first fetch what they overwrite. */
+/* Maps of at least this many bytes are stored past the caches where they lie on whole cache lines: nobody reads them
+ * soon, and ordinary stores would first fetch what they overwrite. */
 #define STREAM_BYTES (1 << 20)
 
 /* Rows of a block: as many floats as a cache line has, so that a store past the caches fills whole lines at once. */

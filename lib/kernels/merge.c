@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gather of patch merging: each row is four rows of the residual stream side by side, or zeros where the map has ended.
+ * The gather of patch merging: each row is four rows of the residual stream side by side, or zeros where the map has
+ * ended.
  */
 #include "set.h"
 #include "tile.h"
@@ -86,7 +87,8 @@ static void merge_put(const sw_panels *dst, int32_t row, const merge *m, int32_t
         const int32_t step = from != NULL ? channels : PIECE;
         for (int32_t c = 0; c < channels; c += step) {
             const float *piece = from != NULL ? from : zeros;
-            tile_put(dst, row, q * channels + c, piece, channels - c < step ? channels - c : step, result, k, norm, piece);
+            const int32_t n = channels - c < step ? channels - c : step;
+            tile_put(dst, row, q * channels + c, piece, n, result, k, norm, piece);
         }
     }
 }

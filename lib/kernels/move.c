@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Heads between the interleaved rows of a tile and dense operands: [T, d] out of rows of q, k or v, and the context back.
+ * Heads between the interleaved rows of a tile and dense operands: [T, d] out of rows of q, k or v, and the context
+ * back.
  */
 #include "row.h"
 #include "set.h"

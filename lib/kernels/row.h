@@ -2,14 +2,14 @@
 /*
  * row.h - mean and variance of rows, and rows normalised by them.
  *
- * Two passes. The first gives a centre, the mean but for rounding. The second sums deviations from the centre as well as
- * their squares, so that what the centre lacks is known and the result is good even where mean >> deviation:
+ * Two passes. The first gives a centre, the mean but for rounding. The second sums deviations from the centre as well
+ * as their squares, so that what the centre lacks is known and the result is good even where mean >> deviation:
  *
  *      mean = centre + delta      (x - mean) / sqrt(variance + eps) = (x - centre) * scale + shift
  *
- * Four rows go through together: their chains of additions overlap and their sums are gathered in one go. Several such
- * groups make a batch, which goes through each pass before the next, so that no group waits for its own sums. No row
- * notices its company; a group of fewer repeats one of its rows.
+ * Four rows go through together: their chains of additions overlap and their sums are gathered in one go. Several
+ * such groups make a batch, which goes through each pass before the next, so that no group waits for its own sums. No
+ * row notices its company; a group of fewer repeats one of its rows.
  */
 #ifndef SW_KERNELS_ROW_H
 #define SW_KERNELS_ROW_H
@@ -105,8 +105,8 @@ SW_INLINE void deviations_add(deviations *d, const float *const x[GROUP], int32_
     }
 }
 
-/* Scales and shifts. `zeros` more elements of each row are zero: their deviations come in as one product, for equal addends
- * would all round the same way. */
+/* Scales and shifts. `zeros` more elements of each row are zero: their deviations come in as one product, for equal
+ * addends would all round the same way. */
 SW_INLINE void deviations_finish(const deviations *d, float zeros, float inverse, float eps, moments *m, int32_t at)
 {
     vq centre;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Softmax of rows of scores with position bias and region mask: e^(v - max v) / sum, v = score + bias (+ mask).
- * A row with a NaN or +infinity, or of nothing but -infinity, becomes NaN, as the formula says.
+ * Softmax of rows of scores with position bias and region mask: e^(v - max v) / sum, v = score + bias (+ mask). A row
+ * with a NaN or +infinity, or of nothing but -infinity, becomes NaN, as the formula says.
  *
- * Maximum, exponentials and division wait for each other, so a block of rows goes through each step before the next, and
- * four rows through each together: their maxima and sums are gathered in one go. Windows of 7 x 7 tokens have one column
- * more than whole vectors; where that is so, the last elements of the rows are a vector of their own.
+ * Maximum, exponentials and division wait for each other, so a block of rows goes through each step before the next,
+ * and four rows through each together: their maxima and sums are gathered in one go. Windows of 7 x 7 tokens have one
+ * column more than whole vectors; where that is so, the last elements of the rows are a vector of their own.
  */
 #include <math.h>
 
@@ -31,7 +31,7 @@ typedef struct job {
     int32_t tokens, rows;
 } job;
 
-/* Rows of a block: their values, then exponentials, in the order vector, row of the group, lane; and one number each. */
+/* Rows of a block: values, later exponentials, in the order vector, row of the group, lane; and single numbers. */
 typedef struct block {
     _Alignas(64) float line[LINE * GROUP];
     float highest[BLOCK], column[BLOCK], sum[BLOCK];

@@ -26,8 +26,8 @@ SW_INLINE void tile_zero(const sw_panels *dst, int32_t row, int32_t channels)
         row_zero(tile_at(dst, row, p), dst->type, dst->width);
 }
 
-SW_INLINE void tile_put_typed(const sw_panels *dst, sw_type type, int32_t row, int32_t column, const float *x, int32_t n,
-                              const scaling *s, const sw_norm *norm, const float *ahead)
+SW_INLINE void tile_put_typed(const sw_panels *dst, sw_type type, int32_t row, int32_t column, const float *x,
+                              int32_t n, const scaling *s, const sw_norm *norm, const float *ahead)
 {
     int32_t panel = 0, at = column;
     for (; at >= dst->width; panel++)
@@ -44,8 +44,8 @@ SW_INLINE void tile_put_typed(const sw_panels *dst, sw_type type, int32_t row, i
     }
 }
 
-/* Columns `column` .. column + n - 1 of a row become x, normalised by the moments of row k of a batch where norm is given;
- * `ahead` [n] is asked for meanwhile. The columns may lie in several panels. */
+/* Columns `column` .. column + n - 1 of a row become x, normalised by the moments of row k of a batch where norm is
+ * given; `ahead` [n] is asked for meanwhile. The columns may lie in several panels. */
 SW_INLINE void tile_put(const sw_panels *dst, int32_t row, int32_t column, const float *x, int32_t n, const moments *m,
                         int32_t k, const sw_norm *norm, const float *ahead)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vector.h - the few vector operations that the kernels are written in, for the instruction set that the file at hand is
- * compiled for.
+ * vector.h - the few vector operations that the kernels are written in, for the instruction set that the file at hand
+ * is compiled for.
  *
- * meson compiles every kernel once per instruction set and says which through SW_ISA (a value of sw_isa) and SW_ISA_NAME.
- * Each vector_*.h gives the same names:
+ * meson compiles every kernel once per instruction set and says which through SW_ISA (a value of sw_isa) and
+ * SW_ISA_NAME. Each vector_*.h gives the same names:
  *
  *      vf, vi         VF_LANES float32 or int32 values
  *      vq             four float32 values, one for each row of a group; ordinary operators work on it
@@ -21,8 +21,8 @@
  *      vf_power       a * 2^n where shifted = VF_SHIFT + n, n a whole number between -126 and 0; anything for other n
  *      vf_add_where_differ  a, and a + b where the integers x and y differ
  *      vf_transpose   column c of VF_LANES rows of VF_LANES elements each
- *      vf_pixels      R G B (or B G R) of a quad of pixels in each of VF_LANES / 4 lines, 12 bytes every `stride`; vf_quads
- *                     the same of float32, 4 every `stride` bytes
+ *      vf_pixels      R G B (or B G R) of four pixels in each of VF_LANES / 4 lines, 12 bytes every `stride`;
+ *                     vf_quads the same of four float32 every `stride` bytes
  *      vf_stream      a store past the caches to an address that is a multiple of the vector, where VF_CAN_STREAM;
  *                     vf_stream_end after the last of them, before another thread may read
  */
@@ -57,7 +57,8 @@ SW_INLINE float sw_bf16_to(uint16_t value)
 
 typedef float vq __attribute__((vector_size(16)));
 
-/* Adding it to a number of up to 22 bits leaves the nearest whole number, halves to even, in the last bits of the sum. */
+/* Adding it to a number of up to 22 bits leaves the nearest whole number, halves to even, in the last bits of the
+ * sum. */
 #define VF_SHIFT 0x1.8p23f
 
 #if SW_ISA >= 2

@@ -240,7 +240,8 @@ SW_INLINE __m256 vf_two_halves(const float *const from[VF_LANES], int first, int
                                 _mm_loadu_ps(from[first + 4] + at), 1);
 }
 
-/* Four columns of eight rows: the loads bring rows i and i + 4 into one register, so that the shuffles stay within halves. */
+/* Four columns of eight rows: the loads bring rows i and i + 4 into one register, so that the shuffles stay within
+ * halves. */
 SW_INLINE void vf_transpose(vf columns[VF_LANES], const float *const from[VF_LANES])
 {
     for (int c = 0; c < VF_LANES; c += 4) {

@@ -95,8 +95,8 @@ SW_INLINE __m512i vf_narrow_2(vf first, vf second)
 {
     const __m512i lower = _mm512_srli_epi32(vf_rounded(first), 16);
     const __m512i both = _mm512_mask_blend_epi16(0xaaaaaaaa, lower, vf_rounded(second));
-    const __m512i order = _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26, 24, 22,
-                                           20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    const __m512i order = _mm512_set_epi16(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1,
+                                           30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
     return _mm512_permutexvar_epi16(order, both);
 }
 
@@ -263,8 +263,8 @@ SW_INLINE __m512 vf_four_quarters(const float *const from[VF_LANES], int first, 
     return _mm512_insertf32x4(quarters, _mm_loadu_ps(from[first + 12] + at), 3);
 }
 
-/* Four columns of sixteen rows: the loads bring rows i, i + 4, i + 8, i + 12 into one register, so that the shuffles stay
- * within quarters. */
+/* Four columns of sixteen rows: the loads bring rows i, i + 4, i + 8, i + 12 into one register, so that the shuffles
+ * stay within quarters. */
 SW_INLINE void vf_transpose(vf columns[VF_LANES], const float *const from[VF_LANES])
 {
     for (int c = 0; c < VF_LANES; c += 4) {

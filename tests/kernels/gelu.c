@@ -66,7 +66,8 @@ static void dense(const sw_kernels *kernels)
 
 static void special(const sw_kernels *kernels)
 {
-    static const float values[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN, 3.4e38f, -3.4e38f, 1e-45f, -1e-45f, 1.2e-38f,
+    static const float values[] = {0.0f,    -0.0f,    INFINITY, -INFINITY, NAN, -NAN, 3.4e38f,
+                                   -3.4e38f, 1e-45f,  -1e-45f,  1.2e-38f,
                                    -1.2e-38f, 1e30f, -1e30f, 100, -100, 16, -16, 5.9f, -5.9f, 1, -1};
     check_values(kernels, values, COUNT_OF(values));
     for (size_t i = 0; i < COUNT_OF(values); i++) {

@@ -2,9 +2,9 @@
 /*
  * guarded.h - memory that notices: blocks against a page that must not be touched, filled with a pattern, sealable.
  *
- * A block ends right before such a page, or begins right after one, as the current side says; what lies between the other
- * edge and its page holds the pattern, which guarded_free() checks. Tests run once per side, which also gives every
- * kernel pointers of different alignment.
+ * A block ends right before such a page, or begins right after one, as the current side says; what lies between the
+ * other edge and its page holds the pattern, which guarded_free() checks. Tests run once per side, which also gives
+ * every kernel pointers of different alignment.
  */
 #ifndef TESTS_KERNELS_GUARDED_H
 #define TESTS_KERNELS_GUARDED_H

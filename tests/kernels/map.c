@@ -36,14 +36,16 @@ static void check_store(const sw_kernels *kernels, bool nhwc, int32_t tokens, in
                 continue;
             }
             /* See the tests of norm. */
-            const double tolerance = normed ? 16 * UNIT * (fabs(exact[c] - norm.bias[c]) + fabs((double)norm.weight[c]) +
-                                                           fabs((double)norm.bias[c])) : 0;
+            const double weight = norm.weight[c], bias = norm.bias[c];
+            const double size = fabs(exact[c] - bias) + fabs(weight) + fabs(bias);
+            const double tolerance = normed ? 16 * UNIT * size : 0;
             trial_close(*at, exact[c], tolerance, SW_F32, "%s, %s, C = %d, row %d, channel %d", kernels->name,
                         nhwc ? "nhwc" : "nchw", (int)channels, (int)t, (int)c);
         }
     }
     for (int32_t c = 0; !nhwc && c + 1 < channels; c++)
-        trial_untouched(map + (size_t)c * plane + (size_t)tokens, (plane - (size_t)tokens) * sizeof *map, "rest of plane");
+        trial_untouched(map + (size_t)c * plane + (size_t)tokens, (plane - (size_t)tokens) * sizeof *map,
+                        "rest of plane");
     guarded_free_all();
 }
 
@@ -65,7 +67,8 @@ static void shapes(const sw_kernels *kernels)
     }
 }
 
-/* Large enough for stores past the cache: planes that are whole cache lines, at every offset from one, and odd planes. */
+/* Large enough for stores past the cache: planes that are whole cache lines, at every offset from one, and odd
+ * planes. */
 static void large(const sw_kernels *kernels)
 {
     for (int32_t first = 0; first < 3; first++)

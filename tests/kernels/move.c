@@ -48,8 +48,8 @@ static void gather_shapes(const sw_kernels *kernels)
         for (size_t j = 0; j < COUNT_OF(head_sizes); j++) {
             for (int k = turn++ % 5; k < 32; k += row_counts[i] > 64 ? 15 : 5)
                 check_gather(kernels, row_counts[i], head_sizes[j],
-                             (struct form){k & 1 ? SW_BF16 : SW_F32, k & 2 ? SW_BF16 : SW_F32, (k & 4) != 0, (k & 8) != 0,
-                                           (k & 16) != 0});
+                             (struct form){k & 1 ? SW_BF16 : SW_F32, k & 2 ? SW_BF16 : SW_F32, (k & 4) != 0,
+                                           (k & 8) != 0, (k & 16) != 0});
         }
     }
 }
@@ -62,8 +62,13 @@ static void gather_lengths(const sw_kernels *kernels)
         float value; /* of all d elements but the first */
         float first;
     } cases[] = {
-        {"zero", 0, 0},           {"denormal", 1e-40f, 0},       {"tiny", 1e-25f, 1e-25f}, {"at the limit", 1e-13f, 2e-13f},
-        {"small", 3e-12f, 1e-12f}, {"squares overflow", 1e25f, -3e25f}, {"large", 3e38f, 1},
+        {"zero", 0, 0},
+        {"denormal", 1e-40f, 0},
+        {"tiny", 1e-25f, 1e-25f},
+        {"at the limit", 1e-13f, 2e-13f},
+        {"small", 3e-12f, 1e-12f},
+        {"squares overflow", 1e25f, -3e25f},
+        {"large", 3e38f, 1},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         for (size_t j = 0; j < COUNT_OF(head_sizes); j++) {

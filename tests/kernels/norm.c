@@ -69,10 +69,10 @@ static void exact_norm(double *row, int32_t channels, const sw_norm *norm)
         row[c] = (row[c] - mean) / sqrt(variance + norm->eps) * norm->weight[c] + norm->bias[c];
 }
 
-/* What a normalised value z * w + b may be off by. The two factors of z, deviation and 1/sqrt(variance + eps), and the
- * operations after them contribute one rounding each. The sums behind them run over up to 3072/16 dependent additions and
- * are as good as some ten roundings of their total: errors of many additions of like size grow as a square root. The
- * centre's error shifts z by as much again, whatever z is. 16 units in all. */
+/* What a normalised value z * w + b may be off by. The two factors of z, deviation and 1/sqrt(variance + eps), and
+ * the operations after them contribute one rounding each. The sums behind them run over up to 3072/16 dependent
+ * additions and are as good as some ten roundings of their total: errors of many additions of like size grow as a
+ * square root. The centre's error shifts z by as much again, whatever z is. 16 units in all. */
 static double norm_tolerance(double exact, float weight, float bias)
 {
     return 16 * UNIT * (fabs(exact - bias) + fabs((double)weight) + fabs((double)bias));
@@ -120,8 +120,9 @@ static void gather_shapes(const sw_kernels *kernels)
             if (rows * channels > MOST_ELEMENTS)
                 continue;
             for (int k = 0; k < 3; k++, turn += 3)
-                check_gather(kernels, rows, channels, turn & 1 ? SW_BF16 : SW_F32, channels % 3 == 0 && turn & 4 ? 3 : 1,
-                             (turn & 2) != 0, (turn & 6) != 4, turn & 1 ? 0.2f : -3);
+                check_gather(kernels, rows, channels, turn & 1 ? SW_BF16 : SW_F32,
+                             channels % 3 == 0 && turn & 4 ? 3 : 1, (turn & 2) != 0, (turn & 6) != 4,
+                             turn & 1 ? 0.2f : -3);
         }
     }
     for (int32_t channels = 1; channels < 140; channels++)

@@ -12,8 +12,8 @@ static void exact_softmax(const float *scores, const float *bias, const int32_t 
 {
     double peak = -INFINITY, sum = 0;
     for (int32_t j = 0; j < tokens; j++) {
-        /* The values are rounded to float32 as the kernel has them: what a mask of -100 does to the last bits of a score is
-         * no error of the softmax. */
+        /* The values are rounded to float32 as the kernel has them: what a mask of -100 does to the last bits of a
+         * score is no error of the softmax. */
         const float value = scores[j] + bias[j];
         exact[j] = region == NULL || region[row] == region[j] ? value : value + mask;
         peak = exact[j] > peak ? exact[j] : peak;
@@ -24,10 +24,10 @@ static void exact_softmax(const float *scores, const float *bias, const int32_t 
         exact[j] /= sum;
 }
 
-/* The exponential is good to 1.2e-7 (one and a half roundings and the polynomial). Rounding x - max and its product with
- * 1 / ln 2 costs one UNIT each for every power of e that the weight is below the largest; the sum is as good as its terms, of which those near the
- * maximum weigh most; the reciprocal and the product add a rounding each. Weights below e^-80 are zero. The exponential for
- * bf16 results is good to 8.6e-5, in the weight and in the sum. */
+/* The exponential is good to 1.2e-7 (one and a half roundings and the polynomial). Rounding x - max and its product
+ * with 1 / ln 2 costs one UNIT each for every power of e that the weight is below the largest; the sum is as good as
+ * its terms, of which those near the maximum weigh most; the reciprocal and the product add a rounding each. Weights
+ * below e^-80 are zero. The exponential for bf16 results is good to 8.6e-5, in the weight and in the sum. */
 static double tolerance(double share, int32_t tokens, sw_type type)
 {
     const double distance = share > 0 ? -log(share) : 0;
@@ -54,11 +54,12 @@ static void check_softmax(const sw_kernels *kernels, int32_t tokens, size_t stri
     void *dst = in_place ? (void *)scores : guarded_alloc((size_t)rows * stride, sw_type_size(type));
     kernels->softmax(dst, type, scores, bias, bias_stride, masked ? region : NULL, -100, first, rows, tokens, stride);
     for (int32_t i = 0; i < rows; i++) {
-        exact_softmax(copy + (size_t)i * stride, bias + (size_t)i * bias_stride, masked ? region : NULL, -100, first + i,
-                      tokens);
+        exact_softmax(copy + (size_t)i * stride, bias + (size_t)i * bias_stride, masked ? region : NULL, -100,
+                      first + i, tokens);
         for (int32_t j = 0; j < tokens; j++)
-            trial_close(trial_get(dst, type, (size_t)i * stride + (size_t)j), exact[j], tolerance(exact[j], tokens, type),
-                        type, "%s, T = %d, row %d, column %d", kernels->name, (int)tokens, (int)i, (int)j);
+            trial_close(trial_get(dst, type, (size_t)i * stride + (size_t)j), exact[j],
+                        tolerance(exact[j], tokens, type), type, "%s, T = %d, row %d, column %d",
+                        kernels->name, (int)tokens, (int)i, (int)j);
         for (size_t j = (size_t)tokens; j < stride; j++)
             assert_true(trial_get(dst, type, (size_t)i * stride + j) == 0);
     }
@@ -117,7 +118,8 @@ static void special(const sw_kernels *kernels)
             for (int32_t j = 0; j < tokens; j++)
                 scores[j] = j == 0 ? cases[i].first : j == tokens - 1 ? cases[i].last : cases[i].rest;
             void *dst = guarded_alloc((size_t)tokens, sw_type_size(type));
-            kernels->softmax(dst, type, guarded_seal(scores), bias, (size_t)tokens, NULL, 0, 0, 1, tokens, (size_t)tokens);
+            kernels->softmax(dst, type, guarded_seal(scores), bias, (size_t)tokens, NULL, 0, 0, 1, tokens,
+                             (size_t)tokens);
             const double sum = cases[i].share_first + cases[i].share_last + (tokens - 2) * cases[i].share_rest;
             for (int32_t j = 0; j < tokens; j++) {
                 const double share = j == 0            ? cases[i].share_first
@@ -170,7 +172,8 @@ static void split(const sw_kernels *kernels)
             if (step > rows - at)
                 step = rows - at;
             kernels->softmax(parts + (size_t)at * stride, SW_F32, scores + (size_t)at * stride,
-                             bias + (size_t)at * (size_t)tokens, (size_t)tokens, region, -100, at, step, tokens, stride);
+                             bias + (size_t)at * (size_t)tokens, (size_t)tokens, region, -100, at, step, tokens,
+                             stride);
         }
         assert_memory_equal(whole, parts, (size_t)rows * stride * sizeof *whole);
         guarded_free_all();

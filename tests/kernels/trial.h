@@ -38,8 +38,8 @@ float trial_get(const void *array, sw_type type, size_t at);
 void trial_put(void *array, sw_type type, size_t at, float value);
 uint16_t trial_bf16(float value);
 
-/* Fails unless `got` is `exact` within `tolerance`, plus the rounding to bf16 where that is the type. NaN and infinities
- * must be the same. The text says where. */
+/* Fails unless `got` is `exact` within `tolerance`, plus the rounding to bf16 where that is the type. NaN and
+ * infinities must be the same. The text says where. */
 void trial_close(double got, double exact, double tolerance, sw_type type, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
