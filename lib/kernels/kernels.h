@@ -86,7 +86,8 @@ typedef struct sw_kernels {
     /* Rows first .. first + rows - 1 of one window and head: dst[i] = softmax over j < T of scores[i][j] + bias[i][j]
      * + (region[first + i] == region[j] ? 0 : mask); region NULL: no mask. scores and dst have row stride `stride` >=
      * T elements, bias bias_stride; the pointers are those of row `first`. Columns T .. stride - 1 of dst become
-     * zero. dst may be scores where it is float32. The maximum is subtracted first. */
+     * zero. dst may be scores where it is float32. The maximum is subtracted first.
+     * A weight below e^-80 of the largest may be zero. */
     void (*softmax)(void *dst, sw_type type, const float *scores, const float *bias, size_t bias_stride,
                     const int32_t *region, float mask, int32_t first, int32_t rows, int32_t tokens, size_t stride);
 

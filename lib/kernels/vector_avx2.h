@@ -271,7 +271,7 @@ SW_INLINE void vf_pixels(vf out[3], const uint8_t *from, ptrdiff_t stride)
                                                   vf_twelve_bytes(from + stride), 1);
     for (int c = 0; c < 3; c++) {
         /* Every third byte, each as an integer of its own. */
-        const int zero = 0x80 << 24 | 0x80 << 16 | 0x80 << 8;
+        const int zero = (int)0x80808000u;
         const __m128i order = _mm_setr_epi32(zero | c, zero | (3 + c), zero | (6 + c), zero | (9 + c));
         out[c] = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(lines, _mm256_broadcastsi128_si256(order)));
     }

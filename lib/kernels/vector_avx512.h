@@ -291,7 +291,7 @@ SW_INLINE void vf_pixels(vf out[3], const uint8_t *from, ptrdiff_t stride)
     lines = _mm512_mask_broadcast_i32x4(lines, 0x7000, _mm_maskz_loadu_epi8(0x0fff, from + 3 * stride));
     for (int c = 0; c < 3; c++) {
         /* Every third byte, each as an integer of its own. */
-        const int zero = 0x80 << 24 | 0x80 << 16 | 0x80 << 8;
+        const int zero = (int)0x80808000u;
         const __m128i order = _mm_setr_epi32(zero | c, zero | (3 + c), zero | (6 + c), zero | (9 + c));
         out[c] = _mm512_cvtepi32_ps(_mm512_shuffle_epi8(lines, _mm512_broadcast_i32x4(order)));
     }
