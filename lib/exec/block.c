@@ -229,6 +229,7 @@ static void run_wide(step *s)
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !sw_run_failed(run); i++)
         sw_pool_run(run->pool, run->images * parts[i].parts, parts[i].task, s);
+    s->tiles = NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
