@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * forward.c - the whole forward pass against its floor: the same pass with all element-wise work switched off, so that only the
- * matrix products, the tiling and the threads remain. Both alternate in one process; ratios are to be read, not times.
+ * forward.c - the whole forward pass against its floor: the same pass with all element-wise work switched off, so
+ * that only the matrix products, the tiling and the threads remain. Both alternate in one process; ratios are to be
+ * read, not times.
  *
  *   forward [-m PRESET] [-s HxW] [-p f32|bf16] [-t THREADS] [-r ROUNDS] [-b BATCH] [-o]
  *
- * -o leaves all products to oneDNN. Without arguments: Swin-T at 224 x 224 and 800 x 1344, in every precision that this CPU is good at.
+ * -o leaves all products to oneDNN. Without arguments: Swin-T at 224 x 224 and 800 x 1344, in every precision that
+ * this CPU is good at.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,7 +199,8 @@ static void bench(const options *o)
     check(sw_session_create(network, s.kernels, o->threads, true, &s.session, &err), &err);
     make_maps(&s, o);
 
-    double(*full)[PARTS] = calloc((size_t)o->rounds, sizeof *full), (*floor)[PARTS] = calloc((size_t)o->rounds, sizeof *floor);
+    double(*full)[PARTS] = calloc((size_t)o->rounds, sizeof *full),
+    (*floor)[PARTS] = calloc((size_t)o->rounds, sizeof *floor);
     double warm[PARTS];
     run(&s, o, false, warm);
     run(&s, o, true, warm);
@@ -210,8 +213,8 @@ static void bench(const options *o)
 
     char version[32];
     sw_dnn_version(version);
-    printf("%s, %d x %d, batch %d, %s, %d thread%s, %s, %s, kernels %s, medians of %d\n", o->preset, o->height, o->width,
-           o->batch, type == SW_BF16 ? "bf16" : "float32", o->threads, o->threads == 1 ? "" : "s", version,
+    printf("%s, %d x %d, batch %d, %s, %d thread%s, %s, %s, kernels %s, medians of %d\n", o->preset, o->height,
+           o->width, o->batch, type == SW_BF16 ? "bf16" : "float32", o->threads, o->threads == 1 ? "" : "s", version,
            sw_linear_kernel(&network->stages[0].blocks[0].fc1), s.kernels->name, o->rounds);
     double *column = calloc((size_t)o->rounds, sizeof *column), middle[2][PARTS], ratio;
     for (int part = 0; part < PARTS; part++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scaling.c - how time grows: with pixels, with the batch, with threads. One model, one process; every row is a median, and the
- * last column says what a perfect machine would keep constant.
+ * scaling.c - how time grows: with pixels, with the batch, with threads. One model, one process; every row is a
+ * median, and the last column says what a perfect machine would keep constant.
  *
  *   scaling [-m PRESET] [-p auto|f32|bf16] [-t THREADS] [-r ROUNDS]
  */
@@ -41,8 +41,8 @@ typedef struct measured {
     double scratch_mb;
 } measured;
 
-static measured measure(const swin_model *model, swin_precision precision, int32_t threads, int32_t height, int32_t width,
-                        size_t batch, int rounds)
+static measured measure(const swin_model *model, swin_precision precision, int32_t threads, int32_t height,
+                        int32_t width, size_t batch, int rounds)
 {
     swin_error err;
     swin_session_params params;
@@ -120,7 +120,8 @@ int main(int argc, char **argv)
 
     static const int32_t sizes[][2] = {{7, 7},     {32, 32},    {112, 112},   {224, 224},   {448, 448},
                                        {640, 640}, {800, 1344}, {1080, 1920}, {2160, 3840}};
-    printf("%s, %d threads, medians of %d\n\n     pixels        ms   scratch MB   ns per pixel\n", preset, threads, rounds);
+    printf("%s, %d threads, medians of %d\n\n     pixels        ms   scratch MB   ns per pixel\n", preset, threads,
+           rounds);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const measured m = measure(model, precision, threads, sizes[i][0], sizes[i][1], 1, rounds);
         printf("%5d x %4d %9.2f %12.1f %14.1f\n", sizes[i][0], sizes[i][1], m.ms, m.scratch_mb,

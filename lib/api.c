@@ -33,8 +33,8 @@ struct swin_session {
  * Structs of the caller
  */
 
-/* A caller's struct of `struct_size` bytes, shorter or longer than ours, becomes ours: what it lacks is zero; what we do not
- * know must be zero. */
+/* A caller's struct of `struct_size` bytes, shorter or longer than ours, becomes ours: what it lacks is zero; what we
+ * do not know must be zero. */
 static swin_status take_struct(void *ours, size_t size, const void *theirs, size_t minimum, const char *name,
                                swin_error *err)
 {
@@ -142,8 +142,9 @@ static swin_status check_pairs(int32_t pairs[SWIN_MAX_STAGES][2], const char *na
     for (int s = 0; s < SWIN_MAX_STAGES; s++) {
         const int32_t *pair = pairs[s];
         if ((pair[0] == 0) != (pair[1] == 0) || pair[0] < 0 || pair[1] < 0)
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "params.%s of stage %d is %d x %d, expected two positive numbers or 0 x 0",
-                           name, s, pair[0], pair[1]);
+            return sw_fail(err, SWIN_ERR_ARGUMENT,
+                           "params.%s of stage %d is %d x %d, expected two positive numbers or 0 x 0", name, s, pair[0],
+                           pair[1]);
     }
     return SWIN_OK;
 }
@@ -273,7 +274,7 @@ swin_status swin_session_create(const swin_model *model, const swin_session_para
     SW_TRY(require_range(ours.threads, 0, THREADS_MAX, "params.threads", err));
 
     /* The model is immutable to its users; references and networks are counted and added behind a lock. */
-    swin_model *shared = (swin_model *)(uintptr_t)model;
+    swin_model *shared = (swin_model *)model;
     sw_network *network;
     SW_TRY(sw_shared_network(shared, sw_shared_precision(ours.precision), &network, err));
     swin_session *s = sw_alloc_zeroed(1, sizeof *s);
@@ -363,7 +364,8 @@ static swin_status take_image(sw_pixels *pixels, int32_t canvas[2], const swin_i
     const ptrdiff_t dense = (ptrdiff_t)image->width * (planar ? 4 : 3);
     const ptrdiff_t stride = image->row_stride != 0 ? image->row_stride : dense;
     if (image->height > 1 && stride < dense && stride > -dense)
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: row_stride is %td bytes, a row has %td", index, stride, dense);
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: row_stride is %td bytes, a row has %td", index, stride,
+                       dense);
     *pixels = (sw_pixels){.data = image->data,
                           .height = image->height,
                           .width = image->width,
@@ -434,7 +436,8 @@ static swin_status run(swin_session *session, const swin_image *images, size_t c
         size_t struct_size;
         memcpy(&struct_size, theirs, sizeof struct_size);
         if (struct_size != stride)
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu has struct_size %zu, image 0 has %zu", i, struct_size, stride);
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu has struct_size %zu, image 0 has %zu", i, struct_size,
+                           stride);
         SW_TRY(take_struct(&image, sizeof image, theirs, sizeof image.struct_size, "image", err));
         SW_TRY(take_image(&session->pixels[i], canvas, &image, i, err));
     }

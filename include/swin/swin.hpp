@@ -254,8 +254,9 @@ public:
     feature_maps(const feature_maps &) = delete;
     feature_maps &operator=(const feature_maps &) = delete;
 
-    /* Makes room for the maps of `count` images of height x width pixels (canvas, where there is one). Bit s of `levels`
-     * chooses level s; levels that the model does not have are left out. After a failure no level is chosen. */
+    /* Makes room for the maps of `count` images of height x width pixels (canvas, where there is one). Bit s of
+     * `levels` chooses level s; levels that the model does not have are left out. After a failure no level is chosen.
+     * */
     SWIN_NODISCARD swin_status fit(const model &model, int height, int width, std::size_t count = 1,
                                    unsigned levels = all_levels, swin_layout layout = SWIN_LAYOUT_NCHW,
                                    swin_error *err = nullptr) noexcept

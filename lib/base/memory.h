@@ -12,7 +12,8 @@
 
 #define SW_ALIGNMENT 64
 
-/* NULL when there is no memory or `count * size` overflows. A zero size gives a block of its own. Contents undefined. */
+/* NULL when there is no memory or `count * size` overflows. A zero size gives a block of its own. Contents undefined.
+ * */
 void *sw_alloc(size_t count, size_t size) __attribute__((malloc, warn_unused_result));
 
 /* The same, zeroed. */

@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+/* For clang's analyser these are macros. */
+#undef sw_fail
+#undef sw_fail_backend
+#undef sw_fail_memory
+
 void sw_error_reset(swin_error *err)
 {
     if (err != NULL) {
@@ -22,7 +27,7 @@ swin_status sw_fail(swin_error *err, swin_status status, const char *format, ...
     err->status = (int32_t)status;
     va_list args;
     va_start(args, format);
-    vsnprintf(err->message, sizeof err->message, format, args);
+    (void)vsnprintf(err->message, sizeof err->message, format, args);
     va_end(args);
     for (char *p = err->message; *p != '\0'; p++) {
         if (*p < 0x20 || *p > 0x7e)

@@ -26,8 +26,8 @@
 /* Clears err, which may be NULL. Every public function begins with it. */
 void sw_error_reset(swin_error *err);
 
-/* Records `status` with a message unless err already holds a failure, and returns `status`. Bytes outside printable ASCII
- * (tensor names from hostile files) are replaced by '?'. err may be NULL. */
+/* Records `status` with a message unless err already holds a failure, and returns `status`. Bytes outside printable
+ * ASCII (tensor names from hostile files) are replaced by '?'. err may be NULL. */
 swin_status sw_fail(swin_error *err, swin_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A job is published in one word, `ticket`: its generation in the upper half, the next item in the lower one. A thread
- * takes an item by advancing the ticket it has read, which fails when the job has changed meanwhile; so a thread that wakes
- * late finds either items to do or nothing, and nobody waits for it.
+ * A job is published in one word, `ticket`: its generation in the upper half, the next item in the lower one. A
+ * thread takes an item by advancing the ticket it has read, which fails when the job has changed meanwhile; so a
+ * thread that wakes late finds either items to do or nothing, and nobody waits for it.
  */
 #include "threads.h"
 
@@ -106,12 +106,10 @@ static void *work(void *argument)
     sw_pool *const pool = self->pool;
     if (pool->enter != NULL)
         pool->enter();
-    uint32_t seen = 0;
     while (!atomic_load_explicit(&pool->stop, memory_order_acquire)) {
         const uint32_t generation = generation_of(atomic_load_explicit(&pool->ticket, memory_order_acquire));
         do_items(pool, self->index);
-        seen = generation;
-        wait_for_job(pool, seen);
+        wait_for_job(pool, generation);
     }
     return NULL;
 }
@@ -148,8 +146,8 @@ swin_status sw_pool_create(int32_t threads, void (*enter)(void), sw_pool **pool,
     if (start_workers(p) != 0) {
         const int32_t started = p->started + 1;
         sw_pool_destroy(p);
-        return sw_fail(err, SWIN_ERR_NO_MEMORY, "the system lets a session start %d of the %d threads asked for", started,
-                       threads);
+        return sw_fail(err, SWIN_ERR_NO_MEMORY, "the system lets a session start %d of the %d threads asked for",
+                       started, threads);
     }
     *pool = p;
     return SWIN_OK;

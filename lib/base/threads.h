@@ -2,8 +2,8 @@
 /*
  * threads.h - a pool of threads that one session owns.
  *
- * Why not OpenMP's: a pool per session works from any thread, from inside somebody's OpenMP region and after fork(), never
- * competes with another session's team, wakes in microseconds, and can be checked by ThreadSanitizer.
+ * Why not OpenMP's: a pool per session works from any thread, from inside somebody's OpenMP region and after fork(),
+ * never competes with another session's team, wakes in microseconds, and can be checked by ThreadSanitizer.
  */
 #ifndef SW_BASE_THREADS_H
 #define SW_BASE_THREADS_H
@@ -14,8 +14,8 @@
 
 typedef struct sw_pool sw_pool;
 
-/* `threads` >= 1 counts the thread that calls sw_pool_run(); 1 starts none. Each started thread calls `enter` first, where
- * that is not NULL. */
+/* `threads` >= 1 counts the thread that calls sw_pool_run(); 1 starts none. Each started thread calls `enter` first,
+ * where that is not NULL. */
 swin_status sw_pool_create(int32_t threads, void (*enter)(void), sw_pool **pool, swin_error *err);
 
 /* NULL is fine. */

@@ -109,12 +109,13 @@ static void softmax_heads(const sw_attention *a, const sw_attention_memory *memo
     for (int32_t h = 0; h < heads; h++) {
         const float *bias = sw_position_bias_rows(a->bias, first_head + h, first_query, rows, memory->bias);
         a->kernels->softmax(at(probabilities, a->network->type, (size_t)h * matrix), a->network->type,
-                            scores + (size_t)h * matrix, bias, (size_t)live, regions, a->geometry->mask, first_query, rows, live,
-                            stride);
+                            scores + (size_t)h * matrix, bias, (size_t)live, regions, a->geometry->mask, first_query,
+                            rows, live, stride);
     }
 }
 
-/* Windows whose slots are viewed where they lie, or laid out window by window with all heads of the panel side by side. */
+/* Windows whose slots are viewed where they lie, or laid out window by window with all heads of the panel side by
+ * side. */
 static swin_status run_viewed(const sw_attention *a, const sw_tile *tile, int32_t part, int32_t first, int32_t windows,
                               const sw_attention_memory *memory, sw_dnn_thread *thread)
 {
@@ -134,8 +135,8 @@ static swin_status run_viewed(const sw_attention *a, const sw_tile *tile, int32_
         }
         void *laid_out = i == 0 ? memory->q : i == 1 ? memory->k : memory->v;
         const float *pad = block->qkv.bias + (size_t)column_panel * (size_t)width;
-        a->kernels->gather_head(laid_out, type, source, type, (size_t)width, tile->slots + (size_t)first * (size_t)slots,
-                                pad, rows, width, false, 1.0f);
+        a->kernels->gather_head(laid_out, type, source, type, (size_t)width,
+                                tile->slots + (size_t)first * (size_t)slots, pad, rows, width, false, 1.0f);
         operand[i] = laid_out;
     }
     SW_TRY(sw_product_attention(batch ? plan->scores : plan->scores_single, thread, operand[0], operand[1],
@@ -146,7 +147,8 @@ static swin_status run_viewed(const sw_attention *a, const sw_tile *tile, int32_
                       at(memory->probabilities, type, (size_t)w * scores), part * plan->heads, plan->heads, 0, slots);
 
     void *context_panel = at(tile->context.data, type, (size_t)part * tile->context.stride);
-    void *context = tile->whole ? at(context_panel, type, (size_t)first * (size_t)slots * (size_t)width) : memory->context;
+    void *context =
+        tile->whole ? at(context_panel, type, (size_t)first * (size_t)slots * (size_t)width) : memory->context;
     SW_TRY(sw_product_attention(batch ? plan->context : plan->context_single, thread, memory->probabilities, operand[2],
                                 context));
     if (!tile->whole)
@@ -173,8 +175,8 @@ static void lay_out_heads(const sw_attention *a, const sw_tile *tile, int32_t pa
             const void *source = at(tile->qkv.data, source_type, (size_t)column_panel * tile->qkv.stride + column);
             const float *pad = block->qkv.bias + (size_t)column_panel * (size_t)width + column;
             const float scale = v2 && i == 0 ? block->logit_scale[part * (width / d) + first_head + h] : 1.0f;
-            a->kernels->gather_head(at(laid_out, type, (size_t)h * (size_t)slots * (size_t)d), type, source, source_type,
-                                    (size_t)width, rows, pad, slots, d, v2 && i < 2, scale);
+            a->kernels->gather_head(at(laid_out, type, (size_t)h * (size_t)slots * (size_t)d), type, source,
+                                    source_type, (size_t)width, rows, pad, slots, d, v2 && i < 2, scale);
         }
     }
 }
@@ -235,10 +237,12 @@ static void run_tiles(const sw_attention *a, const sw_tile *tile, int32_t part, 
                 operand[i] = at(source, type, first);
                 continue;
             }
-            /* V2: queries of padding are of no account, keys of padding are zero, and there is no normalising left to do */
+            /* V2: queries of padding are of no account, keys of padding are zero, and there is no normalising left to
+             * do */
             const float *pad = v2 && i < 2 ? NULL : block->qkv.bias + panel * SW_AMX_WIDTH;
             void *laid_out = i == 0 ? memory->q : i == 1 ? memory->k : memory->v;
-            a->kernels->gather_head(laid_out, type, source, type, SW_AMX_WIDTH, rows, pad, live, SW_AMX_WIDTH, false, 1.0f);
+            a->kernels->gather_head(laid_out, type, source, type, SW_AMX_WIDTH, rows, pad, live, SW_AMX_WIDTH, false,
+                                    1.0f);
             operand[i] = laid_out;
         }
         void *context_panel = at(tile->context.data, type, (size_t)head * tile->context.stride);

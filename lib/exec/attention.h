@@ -3,8 +3,8 @@
  * attention.h - window attention of a tile: scores, position bias, mask, softmax, context.
  *
  * [V1] section 3.2, equation 4; [V2] section 3.2, equation 2 (cosine attention). Shifted windows and their mask: [V1]
- * figure 4. Slots of padding take part as keys and values, as in the published code: they hold what the projection makes
- * of zeros, its bias.
+ * figure 4. Slots of padding take part as keys and values, as in the published code: they hold what the projection
+ * makes of zeros, its bias.
  */
 #ifndef SW_EXEC_ATTENTION_H
 #define SW_EXEC_ATTENTION_H

@@ -134,6 +134,7 @@ static share take(const step *s, int32_t item, int32_t parts, int32_t thread)
 
 static int32_t row_chunks(const step *s)
 {
+    /* There is at least one image. NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     return (s->tiles[0].rows + ROW_CHUNK - 1) / ROW_CHUNK;
 }
 

@@ -2,8 +2,8 @@
 /*
  * block.h - a Swin Transformer block, in place on the residual stream.
  *
- * [V1] equation 3: x += WMSA(LN(x)), x += MLP(LN(x)); [V2] figure 1: x += LN(WMSA(x)), x += LN(MLP(x)). Every token belongs
- * to exactly one window, so tiles of windows are independent of one another through the whole block.
+ * [V1] equation 3: x += WMSA(LN(x)), x += MLP(LN(x)); [V2] figure 1: x += LN(WMSA(x)), x += LN(MLP(x)). Every token
+ * belongs to exactly one window, so tiles of windows are independent of one another through the whole block.
  */
 #ifndef SW_EXEC_BLOCK_H
 #define SW_EXEC_BLOCK_H

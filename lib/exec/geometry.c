@@ -31,8 +31,8 @@ static void clamp_to_map(sw_geometry *g, const int32_t map[2])
     }
 }
 
-/* timm: each axis by itself, from the size that the model was made for; every stage halves it, rounding up (down in versions up
- * to 1.0.26). */
+/* timm: each axis by itself, from the size that the model was made for; every stage halves it, rounding up (down in
+ * versions up to 1.0.26). */
 static void clamp_each_axis(sw_geometry *g, const swin_config *config, int32_t stage, const int32_t image_size[2])
 {
     for (int axis = 0; axis < 2; axis++) {
@@ -48,8 +48,8 @@ static void clamp_each_axis(sw_geometry *g, const swin_config *config, int32_t s
     }
 }
 
-/* Hugging Face's V2: both axes from the rows of the size that the model was made for, halved rounding down. It knows square
- * windows alone; others keep each axis within its own length. */
+/* Hugging Face's V2: both axes from the rows of the size that the model was made for, halved rounding down. It knows
+ * square windows alone; others keep each axis within its own length. */
 static void clamp_to_rows(sw_geometry *g, const swin_config *config, int32_t stage, const int32_t image_size[2])
 {
     const int32_t configured = config->image_size[0] > 0 ? config->image_size[0] : image_size[0];

@@ -2,9 +2,9 @@
 /*
  * geometry.h - windows, shifts, padding and masks as arithmetic: the one place where the lineages differ.
  *
- * A stage's map of height x width tokens is padded to whole windows. In shifted blocks it is rolled as well. Whatever the
- * lineage, the outcome is: for every slot of every window, the token that stands there or none (padding), and a region
- * number; slots of different regions do not attend to each other.
+ * A stage's map of height x width tokens is padded to whole windows. In shifted blocks it is rolled as well. Whatever
+ * the lineage, the outcome is: for every slot of every window, the token that stands there or none (padding), and a
+ * region number; slots of different regions do not attend to each other.
  */
 #ifndef SW_EXEC_GEOMETRY_H
 #define SW_EXEC_GEOMETRY_H
@@ -28,7 +28,8 @@ typedef struct sw_geometry {
 /* The patch grid of an image: ceil, or floor in torchvision's lineage. May be zero there. */
 void sw_geometry_grid(const swin_config *config, int32_t height, int32_t width, int32_t grid[2]);
 
-/* A stage on a map of this size; the image's size is asked for where a lineage clamps by it and the configuration has none. */
+/* A stage on a map of this size; the image's size is asked for where a lineage clamps by it and the configuration has
+ * none. */
 void sw_geometry_init(sw_geometry *geometry, const swin_config *config, int32_t stage, const int32_t map[2],
                       const int32_t image_size[2]);
 

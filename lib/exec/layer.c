@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* Measured in bench/README.md. Parts of q, k, v and of the hidden layer: wide stages are cut so that threads can share a single
- * window. */
+/* Measured in bench/README.md. Parts of q, k, v and of the hidden layer: wide stages are cut so that threads can
+ * share a single window. */
 #define PART_CHANNELS 384
 #define HIDDEN_PART_CHANNELS 768
 #define PART_BYTES 917504
@@ -19,8 +19,8 @@ static int32_t choose_parts(int32_t channels, int32_t units, int32_t width)
     return units;
 }
 
-/* Parts of a layer's output. With AMX and float32, a part's weights (six bytes each) are read once for every 32 rows and so
- * have to stay in the second-level cache. `in` is what one product reads. */
+/* Parts of a layer's output. With AMX and float32, a part's weights (six bytes each) are read once for every 32 rows
+ * and so have to stay in the second-level cache. `in` is what one product reads. */
 static int32_t choose_linear_parts(const sw_network *network, int32_t in, int32_t out, int32_t width)
 {
     if (!network->amx)
@@ -143,15 +143,15 @@ void sw_layer_describe(sw_network *network, int32_t index, sw_layer *l)
         if (stage->has_merge && index-- == 0) {
             l->linear = &stage->merge;
             l->menu = &stage->merge_menu;
-            l->spec = (sw_linear_spec){.in = 4 * stage->channels,
-                                       .in_parts = 1,
-                                       .out = 2 * stage->channels,
-                                       .out_parts =
-                                           choose_linear_parts(network, 4 * stage->channels, 2 * stage->channels, PART_CHANNELS),
-                                       .type = network->type,
-                                       .out_type = SW_F32,
-                                       .amx = network->amx,
-                                       .weight = {SW_MERGE_WEIGHT, s, 0}};
+            l->spec = (sw_linear_spec){
+                .in = 4 * stage->channels,
+                .in_parts = 1,
+                .out = 2 * stage->channels,
+                .out_parts = choose_linear_parts(network, 4 * stage->channels, 2 * stage->channels, PART_CHANNELS),
+                .type = network->type,
+                .out_type = SW_F32,
+                .amx = network->amx,
+                .weight = {SW_MERGE_WEIGHT, s, 0}};
             return;
         }
     }

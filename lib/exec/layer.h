@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * layer.h - the linear layers of a network, in order, and what each is made of: the patch embedding, then each stage's blocks (qkv,
- * proj, fc1, fc2) and merge.
+ * layer.h - the linear layers of a network, in order, and what each is made of: the patch embedding, then each
+ * stage's blocks (qkv, proj, fc1, fc2) and merge.
  */
 #ifndef SW_EXEC_LAYER_H
 #define SW_EXEC_LAYER_H

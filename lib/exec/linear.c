@@ -129,8 +129,8 @@ size_t sw_linear_bytes(const sw_linear *linear)
     for (int32_t i = 0; linear->weights != NULL && i < linear->out_parts * linear->in_parts; i++)
         bytes += sw_weights_bytes(linear->weights[i]);
     if (linear->tiles != NULL)
-        bytes += sizeof *linear->tiles *
-                 sw_amx_packed_size(linear->type, linear->out_width * linear->out_parts, linear->in_width * linear->in_parts);
+        bytes += sizeof *linear->tiles * sw_amx_packed_size(linear->type, linear->out_width * linear->out_parts,
+                                                            linear->in_width * linear->in_parts);
     if (linear->bias != NULL)
         bytes += (size_t)linear->out_width * (size_t)linear->out_parts * sizeof *linear->bias;
     return bytes;
@@ -151,8 +151,8 @@ sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_
     return part;
 }
 
-static void run_tiles(const sw_linear *linear, void *scratch, int32_t rows, const sw_panels *in, int32_t first_in, int32_t count_in,
-                      const sw_panels *out, int32_t out_part)
+static void run_tiles(const sw_linear *linear, void *scratch, int32_t rows, const sw_panels *in, int32_t first_in,
+                      int32_t count_in, const sw_panels *out, int32_t out_part)
 {
     const int32_t steps = linear->in_width / SW_AMX_WIDTH, strips = linear->out_width / SW_AMX_WIDTH;
     const size_t strip = sw_amx_packed_size(linear->type, SW_AMX_WIDTH, linear->in_width * linear->in_parts);
@@ -193,7 +193,8 @@ swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *threa
     for (int32_t i = first_in; i < first_in + count_in; i++) {
         const sw_product *product = i == 0 ? linear->first[menu_index] : linear->more[menu_index];
         const char *a = (const char *)in->data + (size_t)(i - first_in) * in->stride * sw_type_size(in->type);
-        SW_TRY(sw_product_linear(product, thread->dnn, a, linear->weights[out_part * linear->in_parts + i], bias, out->data));
+        SW_TRY(sw_product_linear(product, thread->dnn, a, linear->weights[out_part * linear->in_parts + i], bias,
+                                 out->data));
     }
     return SWIN_OK;
 }

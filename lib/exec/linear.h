@@ -2,14 +2,14 @@
 /*
  * linear.h - a linear layer with packed weights, cut into blocks of input and output columns.
  *
- * Input and output are panels (kernels/panels.h). Panel j of the output is the sum over the input panels i of
- * input_i * W(j, i)^T. The pieces serve two ends: threads share the output panels where there are few rows, and each piece of
+ * Input and output are panels (kernels/panels.h). Panel j of the output is the sum over the input panels i of input_i
+ * * W(j, i)^T. The pieces serve two ends: threads share the output panels where there are few rows, and each piece of
  * weights fits a core's cache.
  *
- * Two ways to compute it. oneDNN's products have a fixed number of rows; a layer has one for each entry of its stage's menu, and
- * rows beyond those that are asked for are computed and ignored. With AMX and bf16 our own kernel takes any number of rows and
- * does what follows the product on the way (kernels/amx.h); its panels are 32 columns wide, and a part of the output or
- * input is several of them.
+ * Two ways to compute it. oneDNN's products have a fixed number of rows; a layer has one for each entry of its
+ * stage's menu, and rows beyond those that are asked for are computed and ignored. With AMX and bf16 our own kernel
+ * takes any number of rows and does what follows the product on the way (kernels/amx.h); its panels are 32 columns
+ * wide, and a part of the output or input is several of them.
  */
 #ifndef SW_EXEC_LINEAR_H
 #define SW_EXEC_LINEAR_H
@@ -76,8 +76,9 @@ const char *sw_linear_kernel(const sw_linear *linear);
 /* Where a part of the output lies in the panels of the whole. */
 sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_t out_part);
 
-/* Part `out_part` of the output, of parts first_in .. first_in + count_in - 1 of the input: `in` begins at the first of these, `out`
- * is the part's own place. The sum begins with the bias where first_in is 0, and is added to what is there otherwise. */
+ /* Part `out_part` of the output, of parts first_in .. first_in + count_in - 1 of the input: `in` begins at the first
+  * of these, `out` is the part's own place. The sum begins with the bias where first_in is 0, and is added to what is
+  * there otherwise. */
 swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
                           const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out,
                           int32_t out_part);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * menu.h - the few row counts that a stage's tiles have. oneDNN's products are of fixed size and made once for each entry, so that
- * no image size asks for new ones; with AMX the entries only say how large tiles are.
+ * menu.h - the few row counts that a stage's tiles have. oneDNN's products are of fixed size and made once for each
+ * entry, so that no image size asks for new ones; with AMX the entries only say how large tiles are.
  */
 #ifndef SW_EXEC_MENU_H
 #define SW_EXEC_MENU_H

@@ -22,8 +22,8 @@ struct sw_clamped_bias {
     sw_position_bias *blocks; /* [depth] */
 };
 
-/* Our own kernels want heads of 32 channels and everything else in multiples of that: what every published model but one (c24)
- * has. oneDNN is asked too, so that its limits (ONEDNN_MAX_CPU_ISA) hold for us. */
+/* Our own kernels want heads of 32 channels and everything else in multiples of that: what every published model but
+ * one (c24) has. oneDNN is asked too, so that its limits (ONEDNN_MAX_CPU_ISA) hold for us. */
 static bool can_use_amx(const swin_config *config)
 {
     if (!sw_amx_built() || !sw_cpu_has_amx_bf16() || !sw_dnn_uses_amx_bf16())

@@ -2,8 +2,8 @@
 /*
  * network.h - a model made ready to compute in one precision: packed weights, matrix products, position biases.
  *
- * Built once per model and precision and then shared, read-only, by all sessions; only the position biases of windows that a
- * lineage clamps to a small map are added later, under a lock.
+ * Built once per model and precision and then shared, read-only, by all sessions; only the position biases of windows
+ * that a lineage clamps to a small map are added later, under a lock.
  *
  * Legend of shapes, used throughout lib/exec: C channels of the stage, T slots of a window (tokens or padding), d
  * channels of a head, H heads, R rows (tokens) of a tile.
@@ -70,7 +70,8 @@ typedef struct sw_network {
     struct sw_clamped_bias *clamped;
 } sw_network;
 
-/* `amx`: our own AMX kernels may be used where they can; else all products are oneDNN's. `threads` share the packing. */
+/* `amx`: our own AMX kernels may be used where they can; else all products are oneDNN's. `threads` share the packing.
+ * */
 swin_status sw_network_create(const sw_model *model, sw_type type, bool amx, int32_t threads, sw_network **network,
                               swin_error *err);
 void sw_network_destroy(sw_network *network);

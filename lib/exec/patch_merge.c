@@ -65,8 +65,8 @@ static void merge_task(void *context, int32_t item, int32_t thread)
     sw_run_release_tiles(s->run);
 }
 
-/* How far the next map may be written while the map from row pair `done` on is still to be read, in rows of the next map: the
- * next map stands before the map, at a distance, and is half as large. */
+/* How far the next map may be written while the map from row pair `done` on is still to be read, in rows of the next
+ * map: the next map stands before the map, at a distance, and is half as large. */
 static int32_t safe_rows(const sw_run *run, int32_t stage, int32_t done)
 {
     const sw_stage_plan *from = &run->plan->stage[stage], *to = from + 1;

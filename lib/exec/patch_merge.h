@@ -2,7 +2,8 @@
 /*
  * patch_merge.h - four neighbouring tokens become one of twice the channels: the next stage's map. [V1] section 3.1.
  *
- * V1 normalises the four, then reduces; V2 reduces, then normalises. An odd map is padded with zeros below and to the right.
+ * V1 normalises the four, then reduces; V2 reduces, then normalises. An odd map is padded with zeros below and to the
+ * right.
  */
 #ifndef SW_EXEC_PATCH_MERGE_H
 #define SW_EXEC_PATCH_MERGE_H

@@ -21,8 +21,9 @@ swin_status sw_plan_maps(const swin_config *config, int32_t height, int32_t widt
     int32_t map[2];
     sw_geometry_grid(config, height, width, map);
     if (map[0] < 1 || map[1] < 1)
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "image of %d x %d pixels: the %s lineage needs at least one patch of %d x %d",
-                       height, width, "torchvision", config->patch_size, config->patch_size);
+        return sw_fail(err, SWIN_ERR_ARGUMENT,
+                       "image of %d x %d pixels: the %s lineage needs at least one patch of %d x %d", height, width,
+                       "torchvision", config->patch_size, config->patch_size);
     for (int32_t s = 0; s < config->stages; s++) {
         /* Windows may double the tokens of a side, and a whole batch is indexed by size_t only. */
         size_t floats;
@@ -131,7 +132,8 @@ static swin_status make_tilings(sw_plan *plan, const sw_network *network, swin_e
     return SWIN_OK;
 }
 
-/* The first map stands behind a gap, the second replaces it from the front, later ones take the places that are free. */
+/* The first map stands behind a gap, the second replaces it from the front, later ones take the places that are free.
+ * */
 static void place_maps(sw_plan *plan, const sw_network *network)
 {
     size_t size[SWIN_MAX_STAGES], end = 0;
@@ -163,7 +165,7 @@ swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int
 {
     if (plan->image[0] == height && plan->image[1] == width && plan->stages == stages)
         return SWIN_OK;
-    int32_t maps[SWIN_MAX_STAGES][2];
+    int32_t maps[SWIN_MAX_STAGES][2] = {{0}};
     SW_TRY(sw_plan_maps(&network->config, height, width, maps, err));
     plan->stages = 0; /* no valid plan, should what follows fail */
     plan->image[0] = height;

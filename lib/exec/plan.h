@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * plan.h - how images of one size are computed: the geometry of every stage, its windows grouped into tiles, and where each
- * stage's map lies in an image's buffer.
+ * plan.h - how images of one size are computed: the geometry of every stage, its windows grouped into tiles, and
+ * where each stage's map lies in an image's buffer.
  *
  * A plan depends on the network and the image size alone: not on threads, not on the batch. That is why results do not.
  */
@@ -38,15 +38,15 @@ typedef struct sw_plan {
     size_t memory_count;
 } sw_plan;
 
-/* Windows that a tile of up to `rows` rows may have, where the configured window has this many slots: more than fill it,
- * for windows at the edges hold less. */
+/* Windows that a tile of up to `rows` rows may have, where the configured window has this many slots: more than fill
+ * it, for windows at the edges hold less. */
 static inline int32_t sw_tile_window_limit(int32_t rows, int32_t slots)
 {
     return 2 * rows / slots + 1;
 }
 
-/* Plans for images of height x width and stages 0 .. stages - 1. Does nothing where that is planned already; allocates only
- * where an earlier plan's memory is too small. */
+/* Plans for images of height x width and stages 0 .. stages - 1. Does nothing where that is planned already;
+ * allocates only where an earlier plan's memory is too small. */
 swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int32_t width, int32_t stages,
                          swin_error *err);
 void sw_plan_release(sw_plan *plan);
@@ -54,8 +54,8 @@ void sw_plan_release(sw_plan *plan);
 /* The position bias of a block under this plan. */
 const sw_position_bias *sw_plan_bias(const sw_plan *plan, const sw_network *network, int32_t stage, int32_t block);
 
-/* Sizes of every level's map: rows and columns. Fails with ARGUMENT where the image has no patch, LIMIT where a map would have
- * more than 2^31 - 1 tokens or its bytes would not fit the address range. */
+/* Sizes of every level's map: rows and columns. Fails with ARGUMENT where the image has no patch, LIMIT where a map
+ * would have more than 2^31 - 1 tokens or its bytes would not fit the address range. */
 swin_status sw_plan_maps(const swin_config *config, int32_t height, int32_t width, int32_t maps[SWIN_MAX_STAGES][2],
                          swin_error *err);
 

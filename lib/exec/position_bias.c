@@ -19,7 +19,8 @@ static size_t value_count(const sw_position_bias *bias)
     return (size_t)bias->heads * (bias->expanded ? slots * slots : table_size(bias));
 }
 
-/* Lays out rows of queries. In the reversed table, the entries of the keys of one window row stand in the order of the keys. */
+/* Lays out rows of queries. In the reversed table, the entries of the keys of one window row stand in the order of
+ * the keys. */
 static void lay_out(float *dst, const float *reversed, const int32_t window[2], int32_t first, int32_t rows)
 {
     const int32_t columns = window[1], span = 2 * columns - 1;

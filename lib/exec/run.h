@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run.h - what the parts of a forward pass share: the network, the plan, the images in work, and the threads with their memory.
+ * run.h - what the parts of a forward pass share: the network, the plan, the images in work, and the threads with
+ * their memory.
  */
 #ifndef SW_EXEC_RUN_H
 #define SW_EXEC_RUN_H

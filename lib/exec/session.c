@@ -183,8 +183,8 @@ size_t sw_session_scratch_bytes(const sw_session *session)
     const sw_network *network = session->network;
     size_t in, out;
     measure_rows(network, &in, &out);
-    const size_t worker = in * sw_type_size(network->type) + out * sizeof(float) + sw_tile_memory_bytes(network, false) +
-                          sw_attention_memory_bytes(network) +
+    const size_t worker = in * sw_type_size(network->type) + out * sizeof(float) +
+                          sw_tile_memory_bytes(network, false) + sw_attention_memory_bytes(network) +
                           (network->amx && network->type == SW_F32 ? sw_amx_linear_scratch(widest_input(network)) : 0);
     return session->residual_floats * sizeof(float) + session->plan.memory_count * sizeof(int32_t) +
            (size_t)sw_pool_threads(session->run.pool) * worker +

@@ -2,8 +2,8 @@
 /*
  * shared.h - the object behind a public swin_model: a model, and the networks built from it so far, one per precision.
  *
- * Immutable to its users; a network is added under a lock when a session first asks for its precision. Counted references:
- * the caller's, and one for each session.
+ * Immutable to its users; a network is added under a lock when a session first asks for its precision. Counted
+ * references: the caller's, and one for each session.
  */
 #ifndef SW_EXEC_SHARED_H
 #define SW_EXEC_SHARED_H

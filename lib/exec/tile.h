@@ -2,11 +2,11 @@
 /*
  * tile.h - some whole windows of one image, and the memory in which their block is computed.
  *
- * Rows of a tile are the tokens of its windows, window by window; padding has no row. Attention alone needs all T slots of a
- * window and looks them up in `slots`.
+ * Rows of a tile are the tokens of its windows, window by window; padding has no row. Attention alone needs all T
+ * slots of a window and looks them up in `slots`.
  *
- * Two buffers serve twice within a block: the input of qkv, later the context, later the input of fc1 lie in `a`; q, k, v and
- * later the hidden layer lie in `b`.
+ * Two buffers serve twice within a block: the input of qkv, later the context, later the input of fc1 lie in `a`; q,
+ * k, v and later the hidden layer lie in `b`.
  */
 #ifndef SW_EXEC_TILE_H
 #define SW_EXEC_TILE_H
@@ -47,8 +47,8 @@ size_t sw_tile_memory_bytes(const sw_network *network, bool whole_hidden);
 void sw_tile_init(sw_tile *tile, const sw_tile_memory *memory, const sw_network *network, const sw_plan *plan,
                   int32_t stage, bool shifted, int32_t index);
 
-/* Rows that a panel of 32 columns has room for. Not a multiple of 32: panels at such distances would share the same few sets of the
- * first-level cache. */
+/* Rows that a panel of 32 columns has room for. Not a multiple of 32: panels at such distances would share the same
+ * few sets of the first-level cache. */
 static inline size_t sw_tile_panel_rows(int32_t rows)
 {
     const size_t rounded = ((size_t)rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * amx.h - matrix products in AMX tiles, fused with what comes before and after them: linear layers and window attention. For
- * CPUs with AMX-BF16 (sw_cpu_has_amx_bf16) only, which all have AVX-512 with BF16 too.
+ * amx.h - matrix products in AMX tiles, fused with what comes before and after them: linear layers and window
+ * attention. For CPUs with AMX-BF16 (sw_cpu_has_amx_bf16) only, which all have AVX-512 with BF16 too.
  *
- * Operands are bf16, sums float32. Float32 operands are taken as well: each is split into three bf16 numbers, x = x0 + x1 + x2 to
- * the last bit but one, and of the nine products the six that count are taken: x0y0, x0y1, x1y0, x1y1, x0y2, x2y0. The three
- * others are below 2^-24 of the first. That is as accurate as float32 arithmetic and, at a sixth of the tiles' speed, still
- * faster than the vector units.
+ * Operands are bf16, sums float32. Float32 operands are taken as well: each is split into three bf16 numbers, x = x0
+ * + x1 + x2 to the last bit but one, and of the nine products the six that count are taken: x0y0, x0y1, x1y0, x1y1,
+ * x0y2, x2y0. The three others are below 2^-24 of the first. That is as accurate as float32 arithmetic and, at a
+ * sixth of the tiles' speed, still faster than the vector units.
  *
- * Every activation is in panels of 32 columns (kernels/panels.h): 16 rows of a panel are one tile, 1024 bytes in a row. A head
- * of 32 channels is a panel. Panels have room for a multiple of 16 rows; rows beyond those asked for may be read and, in
- * outputs, overwritten.
+ * Every activation is in panels of 32 columns (kernels/panels.h): 16 rows of a panel are one tile, 1024 bytes in a
+ * row. A head of 32 channels is a panel. Panels have room for a multiple of 16 rows; rows beyond those asked for may
+ * be read and, in outputs, overwritten.
  *
  * A tile is configured anew by every function here, and by every oneDNN primitive: nothing is expected to stay. Call
  * sw_amx_release() at the end of a stretch of work, so that the operating system need not save tiles any more.
@@ -44,17 +44,18 @@ static inline size_t sw_amx_packed_size(sw_type type, int32_t n, int32_t k)
     return (size_t)n * (size_t)k * (size_t)sw_amx_planes(type);
 }
 
-/* Packs W [n, k] float32, row-major: per 32 rows of W (columns of the output) a strip, per 32 columns of W and plane two tiles
- * of 16 pairs of k by 16 columns of the output. */
+/* Packs W [n, k] float32, row-major: per 32 rows of W (columns of the output) a strip, per 32 columns of W and plane
+ * two tiles of 16 pairs of k by 16 columns of the output. */
 void sw_amx_pack(uint16_t *packed, sw_type type, const float *w, int32_t n, int32_t k);
 
 typedef enum sw_amx_finish {
-    SW_AMX_STORE,     /* c = sum, float32 panels                                                          */
-    SW_AMX_ADD,       /* c += sum, float32 panels                                                         */
-    SW_AMX_NARROW,    /* c = bf16(sum), bf16 panels                                                       */
-    SW_AMX_GELU,      /* c = bf16(gelu(sum)), bf16 panels; operands bf16 only                             */
-    SW_AMX_NORMALISE  /* c = sum / max(|sum|, 1e-12) * scale of the panel, panels of the operands' type: V2's queries and keys,
-                         row by row of a head                                                             */
+    SW_AMX_STORE,     /* c = sum, float32 panels                              */
+    SW_AMX_ADD,       /* c += sum, float32 panels                             */
+    SW_AMX_NARROW,    /* c = bf16(sum), bf16 panels                           */
+    SW_AMX_GELU,      /* c = bf16(gelu(sum)), bf16 panels; operands bf16 only */
+    /* c = sum / max(|sum|, 1e-12) * scale of the panel, panels of the operands' type: V2's queries and keys, row by row
+     * of a head */
+    SW_AMX_NORMALISE
 } sw_amx_finish;
 
 /* C [rows, columns of n_count panels] = A [rows, 32 * k_count] times some strips of packed weights, plus bias. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * In place of the AMX kernels where the compiler or the processor family has none. sw_amx_built() says so, and nothing else
- * here is ever called.
+ * In place of the AMX kernels where the compiler or the processor family has none. sw_amx_built() says so, and
+ * nothing else here is ever called.
  */
 #include "amx.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scores, bias, mask, softmax and context of one head of one window, without leaving the first-level cache: 16 queries at a
- * time against all keys. Keys are transposed once, values interleaved once, into tiles.
+ * Scores, bias, mask, softmax and context of one head of one window, without leaving the first-level cache: 16
+ * queries at a time against all keys. Keys are transposed once, values interleaved once, into tiles.
  *
  * Probabilities are not divided by their sum before the second product but after it: 32 channels instead of T keys.
  */
@@ -76,7 +76,8 @@ SW_TILE_INLINE void interleave_values(uint16_t *tiles, const sw_amx_attention *a
         {16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55,
          24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63},
     };
-    const __m512i low = _mm512_loadu_si512(order[0]), high = _mm512_loadu_si512(order[1]), zero = _mm512_setzero_si512();
+    const __m512i low = _mm512_loadu_si512(order[0]), high = _mm512_loadu_si512(order[1]),
+                  zero = _mm512_setzero_si512();
     for (int pair = 0; pair < 16; pair++) {
         __m512i even[3] = {zero, zero, zero}, odd[3] = {zero, zero, zero};
         if (first + 2 * pair < a->tokens)
@@ -85,7 +86,8 @@ SW_TILE_INLINE void interleave_values(uint16_t *tiles, const sw_amx_attention *a
             load_token(odd, a->v, type, first + 2 * pair + 1);
         for (int p = 0; p < sw_amx_planes(type); p++) {
             _mm512_store_si512(tiles + 2 * p * TILE + 32 * pair, _mm512_permutex2var_epi16(even[p], low, odd[p]));
-            _mm512_store_si512(tiles + (2 * p + 1) * TILE + 32 * pair, _mm512_permutex2var_epi16(even[p], high, odd[p]));
+            _mm512_store_si512(tiles + (2 * p + 1) * TILE + 32 * pair,
+                               _mm512_permutex2var_epi16(even[p], high, odd[p]));
         }
     }
 }
@@ -95,8 +97,8 @@ SW_TILE_INLINE __m512 exponential(__m512 x, sw_type type)
     return type == SW_BF16 ? sw_exp_coarse(x) : vf_exp(x);
 }
 
-/* One row of scores becomes probabilities, not yet divided by their sum, which is returned. There are `vectors` of 16 keys, an
- * even number. Planes of probabilities are `plane_size` elements apart. */
+/* One row of scores becomes probabilities, not yet divided by their sum, which is returned. There are `vectors` of 16
+ * keys, an even number. Planes of probabilities are `plane_size` elements apart. */
 SW_TILE_INLINE float softmax_row(uint16_t *probabilities, size_t plane_size, float *scores, const float *bias,
                                  const int32_t *region, int32_t own_region, float mask, int32_t vectors, int32_t tokens,
                                  sw_type type)
@@ -194,7 +196,8 @@ SW_TILE_INLINE void multiply_values(const memory *m, sw_type type, int32_t key, 
 SW_TILE_INLINE void store_context(void *context, sw_type type, const float *sums, float sum)
 {
     const __m512 factor = _mm512_set1_ps(1.0f / sum);
-    const __m512 low = _mm512_mul_ps(_mm512_load_ps(sums), factor), high = _mm512_mul_ps(_mm512_load_ps(sums + 16), factor);
+    const __m512 low = _mm512_mul_ps(_mm512_load_ps(sums), factor),
+                 high = _mm512_mul_ps(_mm512_load_ps(sums + 16), factor);
     if (type == SW_BF16) {
         _mm512_storeu_si512(context, sw_narrow(low, high));
     } else {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why not oneDNN for these: its bf16 kernels reach half of what the tiles can do at Swin's sizes, want a bias-only product and
- * then a pass each for GELU, for splitting heads and for normalising. bench/README.md has the figures.
+ * Why not oneDNN for these: its bf16 kernels reach half of what the tiles can do at Swin's sizes, want a bias-only
+ * product and then a pass each for GELU, for splitting heads and for normalising. bench/README.md has the figures.
  *
- * Sums of 32 x 32 stay in four tiles. bf16: a strip of W (24 KB for 384 columns) stays in the first-level cache while all rows of
- * A, from the second level, pass by; W itself is read once, the next strip being fetched meanwhile. Float32: 32 rows of A are
- * split into planes, then meet one strip of W after the other; a call's share of W is to fit the second-level cache.
+ * Sums of 32 x 32 stay in four tiles. bf16: a strip of W (24 KB for 384 columns) stays in the first-level cache while
+ * all rows of A, from the second level, pass by; W itself is read once, the next strip being fetched meanwhile.
+ * Float32: 32 rows of A are split into planes, then meet one strip of W after the other; a call's share of W is to
+ * fit the second-level cache.
  */
 #include "amx.h"
 #include "amx_tiles.h"
@@ -91,7 +92,8 @@ void sw_amx_pack(uint16_t *packed, sw_type type, const float *w, int32_t n, int3
 /* Lines of the next strip that are fetched with each step. */
 #define FETCH_LINES 4
 
-/* The sums of 32 rows and one strip, in tiles 0 to 3; of 16 rows, in 0 and 1, unless `high`. `next` is fetched on the way. */
+/* The sums of 32 rows and one strip, in tiles 0 to 3; of 16 rows, in 0 and 1, unless `high`. `next` is fetched on the
+ * way. */
 SW_TILE_INLINE void multiply(const uint16_t *a, size_t a_stride, const uint16_t *b, int32_t steps, bool high,
                              const char *next)
 {
@@ -112,8 +114,8 @@ SW_TILE_INLINE void multiply(const uint16_t *a, size_t a_stride, const uint16_t 
 }
 
 /* bf16 panels: 32 columns of a row are one vector. `sums` is [rows, 32] float32. */
-SW_TILE_INLINE void finish_rows(const sw_amx_linear *l, sw_amx_finish finish, const float *sums, int32_t rows, int32_t strip,
-                                uint16_t *c, const sw_gelu_table *table)
+SW_TILE_INLINE void finish_rows(const sw_amx_linear *l, sw_amx_finish finish, const float *sums, int32_t rows,
+                                int32_t strip, uint16_t *c, const sw_gelu_table *table)
 {
     const __m512 low_bias = l->bias != NULL ? _mm512_loadu_ps(l->bias + 32 * strip) : _mm512_setzero_ps();
     const __m512 high_bias = l->bias != NULL ? _mm512_loadu_ps(l->bias + 32 * strip + 16) : _mm512_setzero_ps();

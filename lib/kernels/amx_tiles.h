@@ -23,8 +23,8 @@ typedef struct sw_tile_config {
 
 _Static_assert(sizeof(sw_tile_config) == 64, "the layout is the processor's");
 
-/* Tiles are used in one way everywhere, all of them whole: 0 to 3 sums, 4 and 5 rows of A, 6 and 7 columns of B. Sums 0 and 1
- * belong to A in 4, sums 2 and 3 to A in 5. */
+/* Tiles are used in one way everywhere, all of them whole: 0 to 3 sums, 4 and 5 rows of A, 6 and 7 columns of B. Sums
+ * 0 and 1 belong to A in 4, sums 2 and 3 to A in 5. */
 SW_TILE_INLINE void sw_tiles_configure(void)
 {
     sw_tile_config config;
@@ -104,11 +104,11 @@ SW_TILE_INLINE void sw_split(__m512i plane[3], __m512 low, __m512 high)
     }
 }
 
-/* The six products of a step of float32 operands into sums 0 to 3 (0 and 1 only, unless `high`). Planes of A are a_plane elements
- * apart, rows 16 to 31 a_high behind rows 0 to 15; planes of B b_plane, columns 16 to 31 b_high behind 0 to 15. Each operand
- * is loaded as seldom as two tiles for it allow. */
-SW_TILE_INLINE void sw_multiply_six(const uint16_t *a, size_t a_plane, size_t a_high, size_t a_row_bytes, const uint16_t *b,
-                                    size_t b_plane, size_t b_high, bool high)
+ /* The six products of a step of float32 operands into sums 0 to 3 (0 and 1 only, unless `high`). Planes of A are
+  * a_plane elements apart, rows 16 to 31 a_high behind rows 0 to 15; planes of B b_plane, columns 16 to 31 b_high
+  * behind 0 to 15. Each operand is loaded as seldom as two tiles for it allow. */
+SW_TILE_INLINE void sw_multiply_six(const uint16_t *a, size_t a_plane, size_t a_high, size_t a_row_bytes,
+                                    const uint16_t *b, size_t b_plane, size_t b_high, bool high)
 {
 #define SW_LOAD_A(plane)                                                     \
     do {                                                                     \

@@ -144,9 +144,12 @@ static swin_status check_other_namings(const struct view *view, const sw_recogni
 static const char *skip_wrappers(const char *name)
 {
     static const char *const wrappers[] = {"module.", "_orig_mod.", "model."};
-    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
-        if (strncmp(name, wrappers[i], strlen(wrappers[i])) == 0)
-            return skip_wrappers(name + strlen(wrappers[i]));
+    size_t i = 0;
+    while (i < sizeof wrappers / sizeof wrappers[0]) {
+        const size_t length = strlen(wrappers[i]);
+        const bool wrapped = strncmp(name, wrappers[i], length) == 0;
+        name += wrapped ? length : 0;
+        i = wrapped ? 0 : i + 1;
     }
     return name;
 }

@@ -55,8 +55,8 @@ typedef struct sw_tensor_id {
 typedef struct sw_model sw_model;
 
 /* See swin_model_open() and swin_model_create_random(). */
-swin_status sw_model_open(const char *path, const swin_model_params *params, sw_model **model, swin_error *err);
-swin_status sw_model_create_random(const swin_config *config, uint64_t seed, sw_model **model, swin_error *err);
+swin_status sw_model_open(const char *path, const swin_model_params *params, sw_model **result, swin_error *err);
+swin_status sw_model_create_random(const swin_config *config, uint64_t seed, sw_model **result, swin_error *err);
 void sw_model_destroy(sw_model *model);
 
 const swin_config *sw_model_config(const sw_model *model);

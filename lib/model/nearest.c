@@ -76,7 +76,7 @@ static const char *first_unknown(const sw_tensor_table *table, const struct gues
     for (size_t i = 0; i < table->count; i++) {
         const char *name = table->tensors[i].name;
         bool known = false;
-        for (size_t g = 0; g < count && !known; g++)
+        for (size_t g = 0; g < count && guesses[g].naming != NULL && !known; g++)
             known = strncmp(name, guesses[g].name, guesses[g].length) == 0 &&
                     sw_naming_match(guesses[g].naming, SW_V1 | SW_V2, SW_SCOPE_OWN, name + guesses[g].length, &place);
         if (!known)
@@ -104,7 +104,7 @@ swin_status sw_fail_no_naming(const sw_tensor_table *table, swin_error *err)
 
     char list[360];
     size_t used = 0;
-    for (size_t i = 0; i < SHOWN && used < sizeof list; i++) {
+    for (size_t i = 0; i < SHOWN && best[i].naming != NULL && used < sizeof list; i++) {
         char name[160];
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s (%zu fit, lacks \"%.80s\")", i == 0 ? "" : ", ",
                                  best[i].naming->name, best[i].known,

@@ -94,7 +94,7 @@ static swin_status derive_ratio(sw_recognition *recognition, swin_error *err)
 {
     swin_config *config = &recognition->config;
     const sw_tensor *fc1[SWIN_MAX_STAGES];
-    int32_t hidden[SWIN_MAX_STAGES];
+    int32_t hidden[SWIN_MAX_STAGES] = {0};
     double ratio = 0.0;
     for (int32_t stage = 0; stage < config->stages; stage++) {
         SW_TRY(need(recognition, SW_PIECE_FC1_WEIGHT, stage, 2, &fc1[stage], err));

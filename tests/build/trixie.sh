@@ -4,9 +4,9 @@
 #
 #   trixie.sh ROOT [ARGUMENTS OF MESON TEST...]      as root, from the top of the tree
 #
-# ROOT is a directory with a Debian 13 in it; where there is none yet, debootstrap makes one. The machine's network and the
-# mirror that its own apt uses serve for that; nothing outside ROOT is changed. The tree's tracked files are copied
-# to ROOT/root/swin, and built there with warnings as errors in build/.
+# ROOT is a directory with a Debian 13 in it; where there is none yet, debootstrap makes one. The machine's network
+# and the mirror that its own apt uses serve for that; nothing outside ROOT is changed. The tree's tracked files are
+# copied to ROOT/root/swin, and built there with warnings as errors in build/.
 set -eu
 
 if [ $# = 0 ]; then

@@ -80,13 +80,14 @@ static void refuses_every_truncation(void **state)
     }
 }
 
-/* Any byte of a critical chunk turned over is noticed by its checksum. */
+/* Any byte of a critical chunk turned over is noticed by its checksum. The last chunk's own checksum, of no bytes, is
+ * not looked at by libpng from 1.6.48 on. */
 static void refuses_every_broken_byte(void **state)
 {
     size_t count;
     char *bytes = good_file(&count, false);
     (void)state;
-    for (size_t at = 0; at < count; at++) {
+    for (size_t at = 0; at < count - 4; at++) {
         char what[64];
         bytes[at] = (char)(bytes[at] ^ 0x41);
         snprintf(what, sizeof what, "byte %zu turned over", at);

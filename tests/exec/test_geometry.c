@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Window geometry against the operations that the published code performs on arrays: pad, roll, cut into windows, and the mask
- * that Swin-Transformer-Object-Detection builds by painting slices.
+ * Window geometry against the operations that the published code performs on arrays: pad, roll, cut into windows, and
+ * the mask that Swin-Transformer-Object-Detection builds by painting slices.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,8 +43,8 @@ static void roll(grid *g, int32_t dy, int32_t dx)
     *g = rolled;
 }
 
-/* Regions painted as the published code does: slices (0, -w), (-w, -s), (-s, end) per axis, one number for each pair. An axis
- * without shift is one slice. */
+/* Regions painted as the published code does: slices (0, -w), (-w, -s), (-s, end) per axis, one number for each pair.
+ * An axis without shift is one slice. */
 static void paint(grid *g, int32_t rows, int32_t columns, const sw_geometry *geometry, bool shifted)
 {
     const int32_t size[2] = {rows, columns};
@@ -138,9 +138,9 @@ static void windows_are_what_pad_and_roll_give(void **state)
     }
 }
 
-/* Which window and shift each lineage uses; sources in dialect order: Swin-Transformer-Object-Detection swin_transformer.py,
- * Swin-Transformer models/swin_transformer.py, torchvision shifted_window_attention, timm _calc_window_shift, transformers
- * set_shift_and_window_size, mmpretrain ShiftWindowMSA. */
+ /* Which window and shift each lineage uses; sources in dialect order: Swin-Transformer-Object-Detection
+  * swin_transformer.py, Swin-Transformer models/swin_transformer.py, torchvision shifted_window_attention, timm
+  * _calc_window_shift, transformers set_shift_and_window_size, mmpretrain ShiftWindowMSA. */
 static void lineages_clamp_as_published(void **state)
 {
     (void)state;
@@ -169,12 +169,15 @@ static void lineages_clamp_as_published(void **state)
         const int32_t image[2] = {8 * cases[i].map[0], 8 * cases[i].map[1]};
         sw_geometry g;
         sw_geometry_init(&g, &config, 1, cases[i].map, image);
-        if (memcmp(g.window, cases[i].window, sizeof g.window) != 0 || memcmp(g.shift, cases[i].shift, sizeof g.shift) != 0)
-            fail_msg("%s: window %d x %d, shift %d, %d", cases[i].name, g.window[0], g.window[1], g.shift[0], g.shift[1]);
+        if (memcmp(g.window, cases[i].window, sizeof g.window) != 0 ||
+            memcmp(g.shift, cases[i].shift, sizeof g.shift) != 0)
+            fail_msg("%s: window %d x %d, shift %d, %d", cases[i].name, g.window[0], g.window[1], g.shift[0],
+                     g.shift[1]);
     }
 }
 
-/* transformers modeling_swinv2.py, Swinv2Layer: decided once, by the rows of the configured image, and the mask added twice. */
+/* transformers modeling_swinv2.py, Swinv2Layer: decided once, by the rows of the configured image, and the mask added
+ * twice. */
 static void hugging_face_v2_looks_at_rows(void **state)
 {
     (void)state;
@@ -187,7 +190,8 @@ static void hugging_face_v2_looks_at_rows(void **state)
         {{4, 999}, {1, 1}, {0, 0}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        swin_config config = {.version = 2, .lineage = SWIN_LINEAGE_HUGGINGFACE, .patch_size = 4, .window = {{0, 0}, {7, 7}}};
+        swin_config config = {
+            .version = 2, .lineage = SWIN_LINEAGE_HUGGINGFACE, .patch_size = 4, .window = {{0, 0}, {7, 7}}};
         memcpy(config.image_size, cases[i].image_size, sizeof config.image_size);
         const int32_t map[2] = {3, 30}, image[2] = {24, 240};
         sw_geometry g;

@@ -38,7 +38,8 @@ int main(int argc, char **argv)
         failures++;
     }
     if (swin_abi_version() != SWIN_ABI_VERSION) {
-        fprintf(stderr, "swin_abi_version() is %u, version.h says %d\n", (unsigned)swin_abi_version(), SWIN_ABI_VERSION);
+        fprintf(stderr, "swin_abi_version() is %u, version.h says %d\n", (unsigned)swin_abi_version(),
+                SWIN_ABI_VERSION);
         failures++;
     }
     return failures != 0;

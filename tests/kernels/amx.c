@@ -22,9 +22,10 @@ static size_t round_rows(int32_t rows)
 
 static const char *const finishes[] = {"store", "add", "narrow", "gelu", "normalise"};
 
-/* Sums of k products: products of bf16 numbers are exact in float32, each addition rounds; the roundings of a long sum are
- * independent, and eight standard deviations of them are allowed for. Float32 operands add the three products left out, 2^-26
- * each in the worst case, and five more additions per product. Tiles flush denormals, which the numbers here never are. */
+  /* Sums of k products: products of bf16 numbers are exact in float32, each addition rounds; the roundings of a long
+   * sum are independent, and eight standard deviations of them are allowed for. Float32 operands add the three
+   * products left out, 2^-26 each in the worst case, and five more additions per product. Tiles flush denormals,
+   * which the numbers here never are. */
 static double sum_tolerance(sw_type type, double magnitude, int32_t k)
 {
     const double terms = type == SW_F32 ? 6.0 * k : k;
@@ -38,7 +39,8 @@ static void check_linear(sw_type operands, int32_t rows, int32_t n, int32_t k, b
     const sw_type type = wide ? SW_F32 : operands;
     const void *a = trial_normals(stride * (size_t)(k / PANEL), operands, 0, 1);
     const float *w = trial_normals((size_t)n * (size_t)k, SW_F32, 0, 1.0f / sqrtf((float)k));
-    const float *bias = trial_normals((size_t)n, SW_F32, 0, 1), *scale = trial_normals((size_t)(n / PANEL), SW_F32, 10, 3);
+    const float *bias = trial_normals((size_t)n, SW_F32, 0, 1),
+                *scale = trial_normals((size_t)(n / PANEL), SW_F32, 10, 3);
     uint16_t *packed = guarded_alloc(sw_amx_packed_size(operands, n, k), sizeof *packed);
     sw_amx_pack(packed, operands, w, n, k);
     guarded_seal(packed);
@@ -73,7 +75,8 @@ static void check_linear(sw_type operands, int32_t rows, int32_t n, int32_t k, b
                 sums[j] = (with_bias ? bias[column] : 0) + (finish == SW_AMX_ADD ? before[at + (size_t)j] : 0);
                 magnitude[j] = fabs(sums[j]);
                 for (int32_t i = 0; i < k; i++) {
-                    const double x = trial_get(a, operands, (size_t)(i / PANEL) * stride + (size_t)(r * PANEL + i % PANEL));
+                    const double x =
+                        trial_get(a, operands, (size_t)(i / PANEL) * stride + (size_t)(r * PANEL + i % PANEL));
                     const float weight = w[(size_t)column * (size_t)k + (size_t)i];
                     const uint16_t narrow = trial_bf16(weight);
                     const double product = x * (operands == SW_F32 ? weight : trial_get(&narrow, SW_BF16, 0));
@@ -133,10 +136,22 @@ static void check_parts(sw_type type)
     uint16_t *packed = guarded_alloc(sw_amx_packed_size(type, N, K), sizeof *packed);
     sw_amx_pack(packed, type, w, N, K);
     void *scratch = aligned_alloc(64, sw_amx_linear_scratch(K));
-    float *whole = guarded_alloc(stride * (N / PANEL), sizeof *whole), *parts = guarded_alloc(stride * (N / PANEL), sizeof *parts);
+    float *whole = guarded_alloc(stride * (N / PANEL), sizeof *whole),
+          *parts = guarded_alloc(stride * (N / PANEL), sizeof *parts);
     const size_t strip = sw_amx_packed_size(type, PANEL, K);
-    sw_amx_linear linear = {.type = type, .scratch = scratch, .rows = ROWS, .a = a, .a_stride = stride, .k_count = K / PANEL, .b = packed, .b_stride = strip,
-                            .n_count = N / PANEL, .bias = bias, .finish = SW_AMX_STORE, .c = whole, .c_stride = stride};
+    sw_amx_linear linear = {.type = type,
+                            .scratch = scratch,
+                            .rows = ROWS,
+                            .a = a,
+                            .a_stride = stride,
+                            .k_count = K / PANEL,
+                            .b = packed,
+                            .b_stride = strip,
+                            .n_count = N / PANEL,
+                            .bias = bias,
+                            .finish = SW_AMX_STORE,
+                            .c = whole,
+                            .c_stride = stride};
     sw_amx_linear_run(&linear);
     for (int32_t n = 0; n < N / PANEL; n++) {
         linear.n_count = 1;
@@ -172,9 +187,9 @@ static void parts_of_a_layer(void **state)
     check_parts(SW_F32);
 }
 
-/* The scores carry the roundings of their sums, which scale with the largest of them, the coarse exponential of bf16 1e-4,
- * probabilities the unit roundoff of bf16, 2^-8, each, and the quotient a few roundings: all relative to sums of |probability *
- * value|. Float32 has the fine exponential and the roundings of a sum of T products instead. */
+ /* The scores carry the roundings of their sums, which scale with the largest of them, the coarse exponential of bf16
+  * 1e-4, probabilities the unit roundoff of bf16, 2^-8, each, and the quotient a few roundings: all relative to sums
+  * of |probability * value|. Float32 has the fine exponential and the roundings of a sum of T products instead. */
 static void check_attention(sw_type type, int32_t tokens, bool masked, float spread, int32_t step)
 {
     const size_t padded = round_rows(tokens) * PANEL;
@@ -202,7 +217,8 @@ static void check_attention(sw_type type, int32_t tokens, bool masked, float spr
         for (int32_t j = 0; j < tokens; j++) {
             share[j] = bias[(size_t)i * (size_t)tokens + (size_t)j] + (masked && region[i] != region[j] ? -100 : 0);
             for (int32_t c = 0; c < PANEL; c++)
-                share[j] += (double)trial_get(q, type, (size_t)(i * PANEL + c)) * trial_get(k, type, (size_t)(j * PANEL + c));
+                share[j] +=
+                    (double)trial_get(q, type, (size_t)(i * PANEL + c)) * trial_get(k, type, (size_t)(j * PANEL + c));
             peak = fmax(peak, share[j]);
             score_size = fmax(score_size, fabs(share[j]));
         }
@@ -257,7 +273,8 @@ static void nan_stays_in_its_row(void **state)
         a[i] = trial_bf16(i / PANEL == 20 ? NAN : 1.0f);
     for (int i = 0; i < PANEL * PANEL; i++)
         packed[i] = trial_bf16(0.01f);
-    const sw_amx_linear linear = {.type = SW_BF16, .rows = ROWS, .a = a, .k_count = 1, .b = packed, .n_count = 1, .finish = SW_AMX_GELU, .c = c};
+    const sw_amx_linear linear = {
+        .type = SW_BF16, .rows = ROWS, .a = a, .k_count = 1, .b = packed, .n_count = 1, .finish = SW_AMX_GELU, .c = c};
     sw_amx_linear_run(&linear);
     for (int r = 0; r < ROWS; r++)
         assert_true(isnan(trial_get(c, SW_BF16, (size_t)r * PANEL)) == (r == 20));
@@ -268,7 +285,8 @@ static void nan_stays_in_its_row(void **state)
     for (int i = 0; i < T * PANEL; i++)
         kv[i] = trial_bf16(0.5f);
     void *scratch = aligned_alloc(64, (sw_amx_attention_scratch(SW_BF16, T) + 63) / 64 * 64);
-    const sw_amx_attention attention = {.type = SW_BF16, .tokens = T, .q = q, .k = kv, .v = kv, .context = context, .scratch = scratch};
+    const sw_amx_attention attention = {
+        .type = SW_BF16, .tokens = T, .q = q, .k = kv, .v = kv, .context = context, .scratch = scratch};
     sw_amx_attention_load(&attention);
     sw_amx_attention_queries(&attention, 0, T, bias);
     sw_amx_release();

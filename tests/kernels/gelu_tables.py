@@ -3,8 +3,8 @@
 """Prints the tables of lib/kernels/gelu_avx512.c, and how good they are. Needs numpy.
 
 h(t) = t Phi(-t), the part of gelu(x) = max(x, 0) - h(|x|) that bends, as 32 polynomials each. Interval k is where the
-index, a polynomial of t itself, rounds to k. In the first, h has no constant term, so that small x keep their digits; the
-last is zero. The polynomials are minimax in relative error, by least squares whose weights follow the error.
+index, a polynomial of t itself, rounds to k. In the first, h has no constant term, so that small x keep their digits;
+the last is zero. The polynomials are minimax in relative error, by least squares whose weights follow the error.
 """
 import math
 import textwrap

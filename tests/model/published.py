@@ -34,7 +34,8 @@ def write(group, tensors):
     header, data = {}, b""
     for name, array in tensors.items():
         array = np.ascontiguousarray(array, dtype="<f8")
-        header[name] = {"dtype": "F64", "shape": list(array.shape), "data_offsets": [len(data), len(data) + array.nbytes]}
+        offsets = [len(data), len(data) + array.nbytes]
+        header[name] = {"dtype": "F64", "shape": list(array.shape), "data_offsets": offsets}
         data += array.tobytes()
     text = json.dumps(header).encode()
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), group + ".safetensors"), "wb") as out:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a call from Python costs beyond the C call that it makes, at 224 x 224: the two are interleaved and their medians
-compared. Prints microseconds; decides nothing.
+"""What a call from Python costs beyond the C call that it makes, at 224 x 224: the two are interleaved and their
+medians compared. Prints microseconds; decides nothing.
 
     meson test -C build --benchmark python-overhead -v
 """

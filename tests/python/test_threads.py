@@ -343,4 +343,3 @@ def test_the_error_struct_is_the_callers_own(model):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(fail, range(1, 9)))
-

@@ -34,7 +34,8 @@ static double *token(const tokens *x, int32_t row, int32_t column)
  * Layers
  */
 
-/* y[n][out] = x[n][in] * weight + bias. Some tokens at a time, so that not each of them fetches the whole weight anew. */
+/* y[n][out] = x[n][in] * weight + bias. Some tokens at a time, so that not each of them fetches the whole weight
+ * anew. */
 static void apply_linear(const reference_linear *linear, size_t n, const double *x, double *y)
 {
     const size_t in = (size_t)linear->in, out = (size_t)linear->out, group = 16;

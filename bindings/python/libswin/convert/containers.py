@@ -233,4 +233,3 @@ class _Stream:
             made.first, made.nbytes = view[1] * size, view[2] * size
         self._roots.setdefault(storage_key, []).append(made)
         return made
-

@@ -376,4 +376,3 @@ def key(value: Any) -> Any:
     if type(value) in _PLAIN or type(value) is tuple and all(type(part) in _PLAIN for part in value):
         return value
     return Opaque("key")
-
