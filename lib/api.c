@@ -363,9 +363,13 @@ static swin_status take_image(sw_pixels *pixels, int32_t canvas[2], const swin_i
     }
     const ptrdiff_t dense = (ptrdiff_t)image->width * (planar ? 4 : 3);
     const ptrdiff_t stride = image->row_stride != 0 ? image->row_stride : dense;
-    if (image->height > 1 && stride < dense && stride > -dense)
+    if (stride == PTRDIFF_MIN || (image->height > 1 && stride < dense && stride > -dense))
         return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: row_stride is %td bytes, a row has %td", index, stride,
                        dense);
+    ptrdiff_t span;
+    if (__builtin_mul_overflow(stride < 0 ? -stride : stride, (ptrdiff_t)image->height, &span))
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: %d rows of row_stride %td do not fit the address range",
+                       index, image->height, stride);
     *pixels = (sw_pixels){.data = image->data,
                           .height = image->height,
                           .width = image->width,
@@ -373,7 +377,8 @@ static swin_status take_image(sw_pixels *pixels, int32_t canvas[2], const swin_i
                           .planar_f32 = planar,
                           .bgr = image->format == SWIN_PIXEL_BGR8};
     if (planar) {
-        pixels->plane_stride = image->plane_stride != 0 ? image->plane_stride : stride * image->height;
+        /* dense planes follow one another also where their rows are stored upside down */
+        pixels->plane_stride = image->plane_stride != 0 ? image->plane_stride : span;
         if (((uintptr_t)image->data | (uintptr_t)stride | (uintptr_t)pixels->plane_stride) % sizeof(float) != 0)
             return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: float32 data and strides are to be multiples of 4 bytes",
                            index);

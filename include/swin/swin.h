@@ -306,8 +306,8 @@ typedef struct swin_image {
     int32_t width;          /* columns, >= 1                                                                    */
     int32_t canvas_height;  /* 0, or >= height: zeros (of the normalised image) are added below                 */
     int32_t canvas_width;   /* 0, or >= width: likewise to the right                                            */
-    ptrdiff_t row_stride;   /* bytes from one row to the next, may be negative; 0: rows are dense               */
-    ptrdiff_t plane_stride; /* F32_PLANAR: bytes from one plane to the next; 0: planes are dense                */
+    ptrdiff_t row_stride;   /* bytes from one row to the next, negative where they lie upside down; 0: dense     */
+    ptrdiff_t plane_stride; /* F32_PLANAR: bytes from one plane to the next; 0: dense, height * |row_stride|    */
     float mean[3];          /* 8-bit formats: subtracted, in 0-255 units, in the order R, G, B                  */
     float std[3];           /* 8-bit formats: divided by afterwards, likewise                                   */
 } swin_image;

@@ -10,7 +10,8 @@ double *reference_pixels(const swin_image *image, int32_t *height, int32_t *widt
     const int planar = image->format == SWIN_PIXEL_F32_PLANAR;
     const ptrdiff_t row_stride =
         image->row_stride != 0 ? image->row_stride : image->width * (planar ? (ptrdiff_t)sizeof(float) : 3);
-    const ptrdiff_t plane_stride = image->plane_stride != 0 ? image->plane_stride : image->height * row_stride;
+    const ptrdiff_t plane_stride = image->plane_stride != 0 ? image->plane_stride
+                                   : image->height * (row_stride < 0 ? -row_stride : row_stride);
     const size_t plane = (size_t)*height * (size_t)*width;
     double *pixels = reference_alloc(3 * plane, sizeof *pixels);
 
