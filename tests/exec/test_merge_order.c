@@ -152,7 +152,7 @@ static void no_round_destroys_what_is_to_be_read(void **state)
         config.patch_size = 1;
         config.mlp_ratio = 1.0;
         sw_model *model;
-        sw_network *network;
+        sw_network *network = NULL;
         swin_error err;
         if (sw_model_create_random(&config, 1, &model, &err) != SWIN_OK ||
             sw_network_create(model, networks[n].type, true, 1, &network, &err) != SWIN_OK)

@@ -55,7 +55,7 @@ static sw_network *make_network(size_t n, sw_model **model)
     config.mlp_ratio = 1.0;
     memcpy(config.window, networks[n].window, sizeof config.window);
     memcpy(config.image_size, networks[n].image_size, sizeof config.image_size);
-    sw_network *network;
+    sw_network *network = NULL;
     if (sw_model_create_random(&config, n, model, &err) != SWIN_OK ||
         sw_network_create(*model, networks[n].type, true, 1, &network, &err) != SWIN_OK)
         fail_msg("%s", err.message);
