@@ -67,8 +67,8 @@ void sw_gather(const sw_panels *dst, const float *x, const int32_t *index, int32
     }
 }
 
-/* Rows of y go through the two passes of their moments in pieces of at most PIECE elements, a multiple of SUMS_STEP:
- * the order of the sums does not depend on the panels. What is not contiguous float32 is copied. */
+/* Rows of y go through the two passes of their moments in pieces of PIECE elements, whatever the panels: the order of
+ * the sums must not depend on them. What is not contiguous float32 is copied. */
 #define PIECE 512
 
 static const float *piece_of(const sw_panels *y, int32_t row, int32_t at, int32_t n, float *buffer)

@@ -129,11 +129,13 @@ static void gather_shapes(const sw_kernels *kernels)
         check_gather(kernels, 3, channels, channels & 1 ? SW_F32 : SW_BF16, 1, true, true, 1);
 }
 
-/* The mean a thousand deviations away, as rows of late stages come close to. */
+/* The mean far from zero, as rows of late stages come close to, and further. */
 static void gather_far_mean(const sw_kernels *kernels)
 {
-    for (size_t i = 2; i < COUNT_OF(channel_counts); i++)
+    for (size_t i = 2; i < COUNT_OF(channel_counts); i++) {
         check_gather(kernels, 4, channel_counts[i], SW_F32, 1, true, true, 1000);
+        check_gather(kernels, 4, channel_counts[i], SW_F32, 1, true, true, -1e5f);
+    }
 }
 
 static void gather_in_place(const sw_kernels *kernels)
