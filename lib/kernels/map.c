@@ -89,8 +89,8 @@ static void store_channels_first(float *map, size_t plane, const float *x, int32
                                  const sw_norm *norm)
 {
     const size_t line = BLOCK * sizeof(float), odd = (uintptr_t)map % line;
-    const bool lines = plane % BLOCK == 0 && odd % sizeof(float) == 0;
-    const bool stream = VF_CAN_STREAM && lines && plane * (size_t)channels * sizeof(float) >= STREAM_BYTES;
+    const bool stream = VF_CAN_STREAM && plane % BLOCK == 0 && odd % sizeof(float) == 0 &&
+                        plane * (size_t)channels * sizeof(float) >= STREAM_BYTES;
     for (int32_t r = 0; r < rows;) {
         /* Where lines count, the first block ends with one. */
         const int32_t most = r == 0 && stream && odd > 0 ? (int32_t)((line - odd) / sizeof(float)) : BLOCK;

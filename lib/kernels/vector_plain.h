@@ -66,7 +66,7 @@ SW_INLINE vf vf_load_bf16_n(const uint16_t *from, int n)
 SW_INLINE void vf_store_bf16(uint16_t *to, vf value)
 {
     const vu bits = (vu)value;
-    const vu nan = (vu)(value != value);
+    const vu nan = (vu)(value != value); /* NOLINT(misc-redundant-expression) */
     const vu rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     const vu kept = bits >> 16 | 0x40;
     const vh half = __builtin_convertvector((rounded & ~nan) | (kept & nan), vh);
