@@ -20,7 +20,7 @@ test "$(id -u)" = 0 || {
     exit 2
 }
 packages='build-essential cmake meson pkg-config libdnnl-dev libjansson-dev libpng-dev libcmocka-dev python3-numpy
-    python3-pytest'
+    python3-pip python3-pytest python3-setuptools python3-wheel'
 
 if [ ! -e "$root/etc/debian_version" ]; then
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep '/debian/*$' | head -n 1)
