@@ -482,7 +482,8 @@ swin_status swin_session_get_info(const swin_session *session, swin_session_info
         .backend = session->backend,
         .matmul = sw_linear_kernel(&network->stages[0].blocks[0].fc1),
         .weight_bytes = sw_network_bytes(network),
-        .scratch_bytes = sw_session_scratch_bytes(session->session),
+        .scratch_bytes = sw_session_scratch_bytes(session->session) +
+                         session->pixel_capacity * sizeof *session->pixels,
     };
     return give_struct(info, struct_size, &ours, sizeof ours, "info", err);
 }

@@ -183,9 +183,10 @@ size_t sw_session_scratch_bytes(const sw_session *session)
     const sw_network *network = session->network;
     size_t in, out;
     measure_rows(network, &in, &out);
-    const size_t worker = in * sw_type_size(network->type) + out * sizeof(float) +
-                          sw_tile_memory_bytes(network, false) + sw_attention_memory_bytes(network) +
-                          (network->amx && network->type == SW_F32 ? sw_amx_linear_scratch(widest_input(network)) : 0);
+    const size_t amx = network->amx && network->type == SW_F32 ? sw_amx_linear_scratch(widest_input(network)) : 0;
+    const size_t worker = sizeof(sw_worker) + in * sw_type_size(network->type) + out * sizeof(float) +
+                          sw_tile_memory_bytes(network, false) + sw_attention_memory_bytes(network) + amx +
+                          sw_dnn_thread_bytes(network->dnn);
     return session->residual_floats * sizeof(float) + session->plan.memory_count * sizeof(int32_t) +
            (size_t)sw_pool_threads(session->run.pool) * worker +
            (size_t)session->wide_tiles * sw_tile_memory_bytes(network, true);
