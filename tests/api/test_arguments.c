@@ -261,6 +261,26 @@ static void sizes_of_maps_are_asked_for_with_care(void **state)
     assert_int_equal(infos[SWIN_MAX_STAGES].level, (int32_t)0xcdcdcdcd);
 }
 
+static void init_model_params(void *p, size_t size)
+{
+    swin_model_params_init(p, size);
+}
+
+static void init_session_params(void *p, size_t size)
+{
+    swin_session_params_init(p, size);
+}
+
+static void init_image(void *p, size_t size)
+{
+    swin_image_init(p, size);
+}
+
+static void init_maps(void *p, size_t size)
+{
+    swin_maps_init(p, size);
+}
+
 static void initialising_is_harmless(void **state)
 {
     (void)state;
@@ -270,9 +290,7 @@ static void initialising_is_harmless(void **state)
     swin_maps_init(NULL, 100);
     /* too small for struct_size: left alone; larger than known: zeroed to its end, and not beyond */
     unsigned char room[300];
-    static void (*const init[])(void *, size_t) = {
-        (void (*)(void *, size_t))swin_model_params_init, (void (*)(void *, size_t))swin_session_params_init,
-        (void (*)(void *, size_t))swin_image_init, (void (*)(void *, size_t))swin_maps_init};
+    static void (*const init[])(void *, size_t) = {init_model_params, init_session_params, init_image, init_maps};
     for (size_t i = 0; i < COUNT_OF(init); i++) {
         for (size_t size = 0; size < 250; size++) {
             memset(room, 0xcd, sizeof room);

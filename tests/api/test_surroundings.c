@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that use threads and processes in ways of their own: a session inside an OpenMP region, in a thread that is
+ * not the first, and on both sides of fork().
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <omp.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "crowd.h"
+#include "memory_counted.h"
+#include "models.h"
+
+/* Seconds after which a child that hangs is killed: far more than it needs. */
+enum { PATIENCE = 120 };
+
+static crowd c;
+static swin_model *model;
+
+static int set_up(void **state)
+{
+    (void)state;
+    model = models_make(MODEL_PLAIN, SWIN_PRECISION_F32);
+    crowd_make(&c, model, SWIN_PRECISION_F32);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    crowd_release(&c);
+    swin_model_destroy(model);
+    return memory_live_blocks() == 0 ? 0 : -1;
+}
+
+static void each_thread_of_an_openmp_region_has_a_session(void **state)
+{
+    (void)state;
+    omp_set_num_threads(3);
+    int good = 0, others = 0, team = 0;
+#pragma omp parallel reduction(+ : good, others)
+    {
+        const int before = omp_get_max_threads();
+        good += crowd_visit(&c, 2, omp_get_thread_num());
+        others += omp_get_max_threads() != before; /* the program's own setting */
+#pragma omp single
+        team = omp_get_num_threads();
+    }
+    assert_true(team > 1);
+    assert_int_equal(good, team);
+    assert_int_equal(others, 0);
+    assert_int_equal(omp_get_max_threads(), 3);
+}
+
+static void the_program_s_own_regions_keep_their_threads(void **state)
+{
+    (void)state;
+    omp_set_num_threads(3);
+    swin_session *session = models_session(model, SWIN_PRECISION_F32, 2);
+    assert_true(crowd_runs(&c, session, 0));
+    int team = 0;
+#pragma omp parallel
+#pragma omp single
+    team = omp_get_num_threads();
+    assert_int_equal(team, 3);
+    swin_session_destroy(session);
+}
+
+static void *visit(void *argument)
+{
+    *(bool *)argument = crowd_visit(&c, 2, 0);
+    return NULL;
+}
+
+static void a_thread_that_is_not_the_first_has_one(void **state)
+{
+    (void)state;
+    bool good = false;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, visit, &good), 0);
+    pthread_join(thread, NULL);
+    assert_true(good);
+}
+
+/* What a child answers: 0 where everything is as it should be. */
+static int child(swin_session *session)
+{
+    alarm(PATIENCE);
+    if (!crowd_runs(&c, session, 0) || !crowd_runs(&c, session, 3))
+        return 1;
+    if (!crowd_visit(&c, 3, 1))
+        return 2;
+    swin_session_destroy(session);
+    return 0;
+}
+
+static int answer_of(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFSIGNALED(status))
+        fail_msg("the child was killed by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_child_goes_on_with_its_parent_s_session(void **state)
+{
+    (void)state;
+    for (int32_t threads = 1; threads <= 3; threads++) {
+        swin_session *session = models_session(model, SWIN_PRECISION_F32, threads);
+        for (int round = 0; round < 3; round++) { /* before any run, after some, with children of children */
+            const pid_t pid = fork();
+            assert_true(pid >= 0);
+            if (pid == 0) {
+                int answer = 0;
+                if (round == 2) {
+                    alarm(PATIENCE);
+                    answer = crowd_runs(&c, session, 1) ? 0 : 3;
+                    const pid_t grandchild = fork();
+                    if (grandchild == 0)
+                        _exit(child(session));
+                    int status = -1;
+                    waitpid(grandchild, &status, 0);
+                    answer = answer != 0 ? answer : WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+                } else {
+                    answer = child(session);
+                }
+                _exit(answer);
+            }
+            assert_int_equal(answer_of(pid), 0);
+            assert_true(crowd_runs(&c, session, round)); /* and the parent too */
+        }
+        swin_session_destroy(session);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_thread_of_an_openmp_region_has_a_session),
+        cmocka_unit_test(the_program_s_own_regions_keep_their_threads),
+        cmocka_unit_test(a_thread_that_is_not_the_first_has_one),
+        cmocka_unit_test(a_child_goes_on_with_its_parent_s_session),
+    };
+    return cmocka_run_group_tests_name("surroundings", tests, set_up, tear_down);
+}
