@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "crowd.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,4 +73,15 @@ bool crowd_visit(const crowd *c, int32_t threads, int first)
     const bool good = crowd_runs(c, session, first) && crowd_runs(c, session, first + 1);
     swin_session_destroy(session);
     return good;
+}
+
+int crowd_thread_count(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = -2; /* . and .. */
+    while (tasks != NULL && readdir(tasks) != NULL)
+        count++;
+    if (tasks != NULL)
+        closedir(tasks);
+    return count;
 }

@@ -29,4 +29,7 @@ bool crowd_runs(const crowd *c, swin_session *session, int first);
 /* The same in a session of its own. */
 bool crowd_visit(const crowd *c, int32_t threads, int first);
 
+/* Threads of this process. */
+int crowd_thread_count(void);
+
 #endif

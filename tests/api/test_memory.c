@@ -9,12 +9,12 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "crowd.h"
 #include "exec/session.h"
 #include "exec/shared.h"
 #include "memory_counted.h"
@@ -182,37 +182,26 @@ static void an_image_of_4k_stays_within_its_bound(void **state)
  * Threads
  */
 
-static int thread_count(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    assert_non_null(tasks);
-    int count = 0;
-    while (readdir(tasks) != NULL)
-        count++;
-    closedir(tasks);
-    return count - 2; /* . and .. */
-}
-
 static void a_session_has_the_threads_it_was_told(void **state)
 {
     (void)state;
-    const int before = thread_count();
+    const int before = crowd_thread_count();
     swin_model *model = models_make(MODEL_PLAIN, SWIN_PRECISION_F32);
-    assert_int_equal(thread_count(), before); /* those that packed are gone */
+    assert_int_equal(crowd_thread_count(), before); /* those that packed are gone */
     for (int32_t threads = 1; threads <= 5; threads++) {
         swin_session *session = models_session(model, SWIN_PRECISION_F32, threads);
-        assert_int_equal(thread_count(), before + threads - 1);
+        assert_int_equal(crowd_thread_count(), before + threads - 1);
         for (size_t i = 0; i < COUNT_OF(runs); i++)
             run(session, model, runs[i].height, runs[i].width, runs[i].count, runs[i].levels);
-        assert_int_equal(thread_count(), before + threads - 1); /* oneDNN has started none of its own */
+        assert_int_equal(crowd_thread_count(), before + threads - 1); /* oneDNN has started none of its own */
         swin_session_info info;
         assert_int_equal(swin_session_get_info(session, &info, sizeof info, NULL), SWIN_OK);
         assert_int_equal(info.threads, threads);
         swin_session_destroy(session);
-        assert_int_equal(thread_count(), before);
+        assert_int_equal(crowd_thread_count(), before);
     }
     swin_session *session = models_session(model, SWIN_PRECISION_F32, 0); /* one per CPU */
-    assert_int_equal(thread_count(), before + sw_cpu_count() - 1);
+    assert_int_equal(crowd_thread_count(), before + sw_cpu_count() - 1);
     swin_session_destroy(session);
     swin_model_destroy(model);
 }

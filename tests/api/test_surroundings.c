@@ -91,11 +91,15 @@ static void a_thread_that_is_not_the_first_has_one(void **state)
 }
 
 /* What a child answers: 0 where everything is as it should be. */
-static int child(swin_session *session)
+static int child(swin_session *session, int32_t threads)
 {
     alarm(PATIENCE);
+    if (crowd_thread_count() != 1) /* fork() copies the calling thread alone */
+        return 5;
     if (!crowd_runs(&c, session, 0) || !crowd_runs(&c, session, 3))
         return 1;
+    if (crowd_thread_count() != threads) /* the session has started others */
+        return 6;
     if (!crowd_visit(&c, 3, 1))
         return 2;
     swin_session_destroy(session);
@@ -126,12 +130,12 @@ static void a_child_goes_on_with_its_parent_s_session(void **state)
                     answer = crowd_runs(&c, session, 1) ? 0 : 3;
                     const pid_t grandchild = fork();
                     if (grandchild == 0)
-                        _exit(child(session));
+                        _exit(child(session, threads));
                     int status = -1;
                     waitpid(grandchild, &status, 0);
                     answer = answer != 0 ? answer : WIFEXITED(status) ? WEXITSTATUS(status) : 4;
                 } else {
-                    answer = child(session);
+                    answer = child(session, threads);
                 }
                 _exit(answer);
             }
