@@ -108,7 +108,7 @@ SW_TILE_INLINE float softmax_row(uint16_t *probabilities, size_t plane_size, flo
     __m512 peak = minus_infinity;
     for (int32_t i = 0; i < vectors; i++) {
         const int32_t left = tokens - 16 * i;
-        const __mmask16 exist = left >= 16 ? 0xffff : left > 0 ? (__mmask16)((1u << left) - 1) : 0;
+        const __mmask16 exist = (__mmask16)(left >= 16 ? 0xffff : left > 0 ? (1 << left) - 1 : 0);
         __m512 s = _mm512_add_ps(_mm512_load_ps(scores + 16 * i), _mm512_maskz_loadu_ps(exist, bias + 16 * i));
         if (region != NULL) {
             const __mmask16 apart = _mm512_cmpneq_epi32_mask(own, _mm512_maskz_loadu_epi32(exist, region + 16 * i));

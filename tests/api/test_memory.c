@@ -157,8 +157,8 @@ static void an_image_of_4k_stays_within_its_bound(void **state)
     assert_int_equal(sw_model_create_random(&config, 1, &model, NULL), SWIN_OK);
     const size_t stream = (size_t)540 * 960 * 96 * sizeof(float), threads = 2;
     for (int which = 0; which < 4; which++) {
-        sw_network *network;
-        sw_session *session;
+        sw_network *network = NULL;
+        sw_session *session = NULL;
         sw_plan plan = {0};
         swin_error err;
         if (sw_network_create(model, which / 2 == 0 ? SW_F32 : SW_BF16, which % 2 == 0, 2, &network, &err) != SWIN_OK ||

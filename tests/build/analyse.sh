@@ -29,7 +29,8 @@ echo 'cppcheck'
 cppcheck --quiet --std=c11 --language=c --enable=warning,style,performance,portability --inline-suppr \
     --suppressions-list=tests/build/cppcheck.txt --error-exitcode=1 -j "$(nproc)" --library=posix \
     -DSW_ISA=0 -DSW_ISA_NAME=plain -D_GNU_SOURCE -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 -D__GNUC__=12 \
-    -D__x86_64__=1 -Iinclude -Ilib -Ibindings/cli --template='{file}:{line}: {severity}: {message} [{id}]' $files || failed=1
+    -D__x86_64__=1 -Iinclude -Ilib -Ibindings/cli \
+    --template='{file}:{line}: {severity}: {message} [{id}]' $files || failed=1
 
 echo 'clang-tidy'
 # Kernels that are compiled once per instruction set are read once, as plain C. One file at a time: clang 14 carries

@@ -443,10 +443,11 @@ def test_from_a_pickle_to_the_maps(tmp_path):
 
 def test_parameters_of_load():
     path = os.path.join(GOLDEN, "v1-detection.safetensors")
-    for window, wanted in (((3, 4, 5), ((3, 3), (4, 4), (5, 5))), (((3, 5),) * 3, ((3, 5),) * 3)):
+    for window, wanted in (
+            ((3, 4, 5), ((3, 3), (4, 4), (5, 5))), (((3, 5),) * 3, ((3, 5),) * 3), (5, ((5, 5),) * 3)):
         assert libswin.load(path, window=window).config.window == wanted
     with pytest.raises(libswin.ArgumentError, match="the model has 3 stages"):
-        libswin.load(path, window=5)
+        libswin.load(path, window=(3, 4, 5, 6))
     assert libswin.load(path, lineage="microsoft").config.lineage == "microsoft"
     assert libswin.load(path, out_norm="off").config.out_norm == ()
     assert libswin.load(path, prefix="").info.prefix == ""

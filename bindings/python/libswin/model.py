@@ -313,9 +313,14 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
     path = os.path.abspath(os.fspath(path))
     model, error = c_void_p(), SwinError()
     check(library().swin_model_open(os.fsencode(path), params, model, error), error)
-    return Model(model, (load, (path,), dict(
+    made = Model(model, (load, (path,), dict(
         version=version, lineage=lineage, window=window, pretrained_window=pretrained_window, image_size=image_size,
         out_norm=out_norm, precision=precision, max_header_bytes=max_header_bytes, prefix=prefix)))
+    stages = len(made.config.depths)
+    for name, value in (("window", window), ("pretrained_window", pretrained_window)):
+        if value is not None and not isinstance(value, int) and len(value) != stages:
+            raise ArgumentError(f"{name} is {value}, of {len(value)} stages, but the model has {stages} stages")
+    return made
 
 
 def random(config: Union[str, Config], seed: int = 0, *, precision: str = "auto") -> Model:
