@@ -56,6 +56,7 @@ static int32_t widest_input(const sw_network *network)
     for (int32_t s = 0; s < network->config.stages; s++) {
         const sw_stage *stage = &network->stages[s];
         const int32_t merge = stage->has_merge ? 4 * stage->channels : 0;
+        widest = stage->channels > widest ? stage->channels : widest;
         widest = stage->hidden > widest ? stage->hidden : widest;
         widest = merge > widest ? merge : widest;
     }

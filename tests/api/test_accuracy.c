@@ -95,6 +95,7 @@ static const accuracy_case cases[] = {
     {"small basic: mlp ratio 1, heads of 16", .embed = 48, .stages = 2, .head_channels = 16, .mlp_ratio = 1},
     {"small: mlp ratio 2.7", .embed = 32, .stages = 2, .mlp_ratio = 2.7},
     {"small: mlp ratio 0.5", .embed = 64, .stages = 3, .mlp_ratio = 0.5},
+    {"small: one stage, mlp ratio 0.25", .embed = 128, .stages = 1, .mlp_ratio = 0.25},
     {"small: mlp ratio 7", .embed = 32, .stages = 2, .mlp_ratio = 7},
     {"small: patch 1", .embed = 32, .stages = 4, .patch = 1, .sizes = {{1, 1}, {33, 17}, {1, 60}, {60, 1}}},
     {"small: patch 2", .embed = 32, .stages = 3, .patch = 2, .sizes = {{1, 1}, {33, 17}, {97, 31}}},
