@@ -2,7 +2,6 @@
 /*
  * Every exported function: arguments are checked here and nowhere else, then one internal function does the work.
  */
-#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "caller.h"
 #include "exec/session.h"
 #include "exec/shared.h"
 #include "model/config.h"
@@ -30,56 +30,6 @@ struct swin_session {
 };
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Structs of the caller
- */
-
-/* A caller's struct of `struct_size` bytes, shorter or longer than ours, becomes ours: what it lacks is zero; what we
- * do not know must be zero. */
-static swin_status take_struct(void *ours, size_t size, const void *theirs, size_t minimum, const char *name,
-                               swin_error *err)
-{
-    size_t struct_size;
-    memcpy(&struct_size, theirs, sizeof struct_size);
-    if (struct_size < minimum || struct_size > 16 * size)
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "%s has struct_size %zu, expected %zu: was it initialised?", name,
-                       struct_size, size);
-    for (size_t i = size; i < struct_size; i++) {
-        if (((const unsigned char *)theirs)[i] != 0)
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "%s has a field set that this libswin (%s) does not know", name,
-                           swin_version_string());
-    }
-    memset(ours, 0, size);
-    memcpy(ours, theirs, struct_size < size ? struct_size : size);
-    return SWIN_OK;
-}
-
-/* Fills a caller's struct of `struct_size` bytes from ours. */
-static swin_status give_struct(void *theirs, size_t struct_size, const void *ours, size_t size, const char *name,
-                               swin_error *err)
-{
-    if (theirs == NULL)
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "%s is NULL", name);
-    if (struct_size < sizeof(size_t) || struct_size > 16 * size)
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "struct_size of %s is %zu, expected %zu", name, struct_size, size);
-    memset(theirs, 0, struct_size);
-    memcpy(theirs, ours, struct_size < size ? struct_size : size);
-    memcpy(theirs, &struct_size, sizeof struct_size);
-    return SWIN_OK;
-}
-
-static swin_status require(const void *pointer, const char *name, swin_error *err)
-{
-    return pointer != NULL ? SWIN_OK : sw_fail(err, SWIN_ERR_ARGUMENT, "%s is NULL", name);
-}
-
-static swin_status require_range(int32_t value, int32_t low, int32_t high, const char *name, swin_error *err)
-{
-    if (value >= low && value <= high)
-        return SWIN_OK;
-    return sw_fail(err, SWIN_ERR_ARGUMENT, "%s is %d, expected %d to %d", name, value, low, high);
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
  * Version and configuration
  */
 
@@ -98,12 +48,9 @@ uint32_t swin_version(void)
     return SWIN_VERSION_MAJOR * 10000 + SWIN_VERSION_MINOR * 100 + SWIN_VERSION_PATCH;
 }
 
-#define TEXT_OF(value) #value
-#define TEXT(value) TEXT_OF(value)
-
 const char *swin_version_string(void)
 {
-    return TEXT(SWIN_VERSION_MAJOR) "." TEXT(SWIN_VERSION_MINOR) "." TEXT(SWIN_VERSION_PATCH);
+    return SW_VERSION_TEXT;
 }
 
 uint32_t swin_abi_version(void)
@@ -114,10 +61,10 @@ uint32_t swin_abi_version(void)
 swin_status swin_config_preset(swin_config *config, size_t struct_size, const char *name, swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(name, "name", err));
+    SW_TRY(sw_require(name, "name", err));
     swin_config preset;
     SW_TRY(sw_config_preset(&preset, name, err));
-    return give_struct(config, struct_size, &preset, sizeof preset, "config", err);
+    return sw_give_struct(config, struct_size, &preset, sizeof preset, "config", err);
 }
 
 const char *swin_config_preset_name(size_t index)
@@ -155,11 +102,11 @@ static swin_status take_model_params(swin_model_params *ours, const swin_model_p
         swin_model_params_init(ours, sizeof *ours);
         return SWIN_OK;
     }
-    SW_TRY(take_struct(ours, sizeof *ours, theirs, sizeof ours->struct_size, "params", err));
-    SW_TRY(require_range(ours->version, 0, 2, "params.version", err));
-    SW_TRY(require_range(ours->lineage, 0, SWIN_LINEAGE_MMPRETRAIN, "params.lineage", err));
-    SW_TRY(require_range(ours->out_norm, 0, SWIN_OUT_NORM_OFF, "params.out_norm", err));
-    SW_TRY(require_range(ours->precision, 0, SWIN_PRECISION_BF16, "params.precision", err));
+    SW_TRY(sw_take_struct(ours, sizeof *ours, theirs, sizeof ours->struct_size, "params", err));
+    SW_TRY(sw_require_range(ours->version, 0, 2, "params.version", err));
+    SW_TRY(sw_require_range(ours->lineage, 0, SWIN_LINEAGE_MMPRETRAIN, "params.lineage", err));
+    SW_TRY(sw_require_range(ours->out_norm, 0, SWIN_OUT_NORM_OFF, "params.out_norm", err));
+    SW_TRY(sw_require_range(ours->precision, 0, SWIN_PRECISION_BF16, "params.precision", err));
     SW_TRY(check_pairs(ours->window, "window", err));
     SW_TRY(check_pairs(ours->pretrained_window, "pretrained_window", err));
     if ((ours->image_size[0] == 0) != (ours->image_size[1] == 0) || ours->image_size[0] < 0 || ours->image_size[1] < 0)
@@ -171,9 +118,9 @@ static swin_status take_model_params(swin_model_params *ours, const swin_model_p
 swin_status swin_model_open(const char *path, const swin_model_params *params, swin_model **model, swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(model, "model", err));
+    SW_TRY(sw_require(model, "model", err));
     *model = NULL;
-    SW_TRY(require(path, "path", err));
+    SW_TRY(sw_require(path, "path", err));
     swin_model_params ours;
     SW_TRY(take_model_params(&ours, params, err));
     sw_model *opened;
@@ -185,12 +132,12 @@ swin_status swin_model_create_random(const swin_config *config, uint64_t seed, c
                                      swin_model **model, swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(model, "model", err));
+    SW_TRY(sw_require(model, "model", err));
     *model = NULL;
-    SW_TRY(require(config, "config", err));
+    SW_TRY(sw_require(config, "config", err));
     swin_config ours;
     swin_model_params ours_params;
-    SW_TRY(take_struct(&ours, sizeof ours, config, sizeof ours.struct_size, "config", err));
+    SW_TRY(sw_take_struct(&ours, sizeof ours, config, sizeof ours.struct_size, "config", err));
     SW_TRY(take_model_params(&ours_params, params, err));
     ours.struct_size = sizeof ours;
     sw_model *made;
@@ -206,18 +153,18 @@ void swin_model_destroy(swin_model *model)
 swin_status swin_model_config(const swin_model *model, swin_config *config, size_t struct_size, swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(model, "model", err));
-    return give_struct(config, struct_size, sw_model_config(sw_shared_model(model)), sizeof *config, "config", err);
+    SW_TRY(sw_require(model, "model", err));
+    return sw_give_struct(config, struct_size, sw_model_config(sw_shared_model(model)), sizeof *config, "config", err);
 }
 
 swin_status swin_model_get_info(const swin_model *model, swin_model_info *info, size_t struct_size, swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(model, "model", err));
+    SW_TRY(sw_require(model, "model", err));
     swin_model_info ours;
     memset(&ours, 0, sizeof ours);
     sw_model_info(sw_shared_model(model), &ours);
-    return give_struct(info, struct_size, &ours, sizeof ours, "info", err);
+    return sw_give_struct(info, struct_size, &ours, sizeof ours, "info", err);
 }
 
 const char *swin_model_tensor_name(const swin_model *model, swin_tensor_use use, size_t index)
@@ -229,10 +176,10 @@ swin_status swin_model_output_info(const swin_model *model, int32_t height, int3
                                    swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(model, "model", err));
-    SW_TRY(require(infos, "infos", err));
-    SW_TRY(require_range(height, 1, INT32_MAX, "height", err));
-    SW_TRY(require_range(width, 1, INT32_MAX, "width", err));
+    SW_TRY(sw_require(model, "model", err));
+    SW_TRY(sw_require(infos, "infos", err));
+    SW_TRY(sw_require_range(height, 1, INT32_MAX, "height", err));
+    SW_TRY(sw_require_range(width, 1, INT32_MAX, "width", err));
     const swin_config *config = sw_model_config(sw_shared_model(model));
     int32_t maps[SWIN_MAX_STAGES][2];
     SW_TRY(sw_plan_maps(config, height, width, maps, err));
@@ -263,15 +210,15 @@ swin_status swin_session_create(const swin_model *model, const swin_session_para
                                 swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(session, "session", err));
+    SW_TRY(sw_require(session, "session", err));
     *session = NULL;
-    SW_TRY(require(model, "model", err));
+    SW_TRY(sw_require(model, "model", err));
     swin_session_params ours;
     swin_session_params_init(&ours, sizeof ours);
     if (params != NULL)
-        SW_TRY(take_struct(&ours, sizeof ours, params, sizeof ours.struct_size, "params", err));
-    SW_TRY(require_range(ours.precision, 0, SWIN_PRECISION_BF16, "params.precision", err));
-    SW_TRY(require_range(ours.threads, 0, THREADS_MAX, "params.threads", err));
+        SW_TRY(sw_take_struct(&ours, sizeof ours, params, sizeof ours.struct_size, "params", err));
+    SW_TRY(sw_require_range(ours.precision, 0, SWIN_PRECISION_BF16, "params.precision", err));
+    SW_TRY(sw_require_range(ours.threads, 0, THREADS_MAX, "params.threads", err));
 
     /* The model is immutable to its users; references and networks are counted and added behind a lock. */
     swin_model *shared = (swin_model *)model;
@@ -324,79 +271,11 @@ void swin_maps_init(swin_maps *maps, size_t struct_size)
     maps->struct_size = struct_size;
 }
 
-static swin_status check_normalisation(const swin_image *image, size_t index, swin_error *err)
-{
-    for (int i = 0; i < 3; i++) {
-        if (!isfinite(image->mean[i]))
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: mean[%d] is %f, expected a finite number", index, i,
-                           (double)image->mean[i]);
-        if (!isfinite(image->std[i]) || !(image->std[i] > 0.0f) || !isfinite(1.0f / image->std[i]))
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: std[%d] is %g, expected a positive number", index, i,
-                           (double)image->std[i]);
-    }
-    return SWIN_OK;
-}
-
-/* One image of the caller's, checked, in the kernels' terms. */
-static swin_status take_image(sw_pixels *pixels, int32_t canvas[2], const swin_image *image, size_t index,
-                              swin_error *err)
-{
-    SW_TRY(require(image->data, "image data", err));
-    const bool planar = image->format == SWIN_PIXEL_F32_PLANAR;
-    if (image->format < SWIN_PIXEL_RGB8 || image->format > SWIN_PIXEL_F32_PLANAR)
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: format is %d, expected a swin_pixel_format", index,
-                       image->format);
-    if (image->height < 1 || image->width < 1)
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu is %d x %d pixels, expected at least 1 x 1", index,
-                       image->height, image->width);
-    const int32_t wanted[2] = {image->canvas_height != 0 ? image->canvas_height : image->height,
-                               image->canvas_width != 0 ? image->canvas_width : image->width};
-    if (wanted[0] < image->height || wanted[1] < image->width)
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: canvas of %d x %d is smaller than the image, %d x %d", index,
-                       wanted[0], wanted[1], image->height, image->width);
-    if (index == 0) {
-        canvas[0] = wanted[0];
-        canvas[1] = wanted[1];
-    } else if (wanted[0] != canvas[0] || wanted[1] != canvas[1]) {
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu is %d x %d, expected %d x %d as image 0", index, wanted[0],
-                       wanted[1], canvas[0], canvas[1]);
-    }
-    const ptrdiff_t dense = (ptrdiff_t)image->width * (planar ? 4 : 3);
-    const ptrdiff_t stride = image->row_stride != 0 ? image->row_stride : dense;
-    if (stride == PTRDIFF_MIN || (image->height > 1 && stride < dense && stride > -dense))
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: row_stride is %td bytes, a row has %td", index, stride,
-                       dense);
-    ptrdiff_t span;
-    if (__builtin_mul_overflow(stride < 0 ? -stride : stride, (ptrdiff_t)image->height, &span))
-        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: %d rows of row_stride %td do not fit the address range",
-                       index, image->height, stride);
-    *pixels = (sw_pixels){.data = image->data,
-                          .height = image->height,
-                          .width = image->width,
-                          .row_stride = stride,
-                          .planar_f32 = planar,
-                          .bgr = image->format == SWIN_PIXEL_BGR8};
-    if (planar) {
-        /* dense planes follow one another also where their rows are stored upside down */
-        pixels->plane_stride = image->plane_stride != 0 ? image->plane_stride : span;
-        if (((uintptr_t)image->data | (uintptr_t)stride | (uintptr_t)pixels->plane_stride) % sizeof(float) != 0)
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: float32 data and strides are to be multiples of 4 bytes",
-                           index);
-        return SWIN_OK;
-    }
-    SW_TRY(check_normalisation(image, index, err));
-    for (int i = 0; i < 3; i++) {
-        pixels->scale[i] = (float)(1.0 / (double)image->std[i]);
-        pixels->shift[i] = (float)(-(double)image->mean[i] / (double)image->std[i]);
-    }
-    return SWIN_OK;
-}
-
 static swin_status check_maps(const swin_maps *maps, const swin_config *config, const int32_t canvas[2], size_t count,
                               swin_error *err)
 {
-    SW_TRY(require_range(maps->layout, 0, SWIN_LAYOUT_NHWC, "maps.layout", err));
-    SW_TRY(require_range(maps->reserved, 0, 0, "maps.reserved", err));
+    SW_TRY(sw_require_range(maps->layout, 0, SWIN_LAYOUT_NHWC, "maps.layout", err));
+    SW_TRY(sw_require_range(maps->reserved, 0, 0, "maps.reserved", err));
     int32_t sizes[SWIN_MAX_STAGES][2];
     SW_TRY(sw_plan_maps(config, canvas[0], canvas[1], sizes, err));
     bool any = false;
@@ -443,11 +322,11 @@ static swin_status run(swin_session *session, const swin_image *images, size_t c
         if (struct_size != stride)
             return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu has struct_size %zu, image 0 has %zu", i, struct_size,
                            stride);
-        SW_TRY(take_struct(&image, sizeof image, theirs, sizeof image.struct_size, "image", err));
-        SW_TRY(take_image(&session->pixels[i], canvas, &image, i, err));
+        SW_TRY(sw_take_struct(&image, sizeof image, theirs, sizeof image.struct_size, "image", err));
+        SW_TRY(sw_take_image(&session->pixels[i], canvas, &image, i, err));
     }
     swin_maps ours;
-    SW_TRY(take_struct(&ours, sizeof ours, maps, sizeof ours.struct_size, "maps", err));
+    SW_TRY(sw_take_struct(&ours, sizeof ours, maps, sizeof ours.struct_size, "maps", err));
     SW_TRY(check_maps(&ours, sw_model_config(sw_shared_model(session->model)), canvas, count, err));
     return sw_session_run(session->session, session->pixels, count, canvas, &ours, err);
 }
@@ -456,9 +335,9 @@ swin_status swin_session_run(swin_session *session, const swin_image *images, si
                              swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(session, "session", err));
-    SW_TRY(require(images, "images", err));
-    SW_TRY(require(maps, "maps", err));
+    SW_TRY(sw_require(session, "session", err));
+    SW_TRY(sw_require(images, "images", err));
+    SW_TRY(sw_require(maps, "maps", err));
     if (count < 1 || count > COUNT_MAX)
         return sw_fail(err, SWIN_ERR_ARGUMENT, "count is %zu images, expected 1 to %d", count, COUNT_MAX);
     bool idle = false;
@@ -473,7 +352,7 @@ swin_status swin_session_get_info(const swin_session *session, swin_session_info
                                   swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(session, "session", err));
+    SW_TRY(sw_require(session, "session", err));
     const sw_network *network = sw_session_network(session->session);
     const swin_session_info ours = {
         .precision = network->type == SW_BF16 ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32,
@@ -485,15 +364,15 @@ swin_status swin_session_get_info(const swin_session *session, swin_session_info
         .scratch_bytes = sw_session_scratch_bytes(session->session) +
                          session->pixel_capacity * sizeof *session->pixels,
     };
-    return give_struct(info, struct_size, &ours, sizeof ours, "info", err);
+    return sw_give_struct(info, struct_size, &ours, sizeof ours, "info", err);
 }
 
 swin_status swin_session_get_profile(const swin_session *session, swin_profile *profile, size_t struct_size,
                                      swin_error *err)
 {
     sw_error_reset(err);
-    SW_TRY(require(session, "session", err));
+    SW_TRY(sw_require(session, "session", err));
     swin_profile ours = {.struct_size = sizeof ours};
     sw_session_profile(session->session, &ours);
-    return give_struct(profile, struct_size, &ours, sizeof ours, "profile", err);
+    return sw_give_struct(profile, struct_size, &ours, sizeof ours, "profile", err);
 }
