@@ -80,19 +80,17 @@ static swin_status compute_tile(const step *s, const sw_tile *tile, float *x, co
 {
     const sw_block *block = s->block;
     gather_input(s, tile, x, 0, tile->rows);
-    for (int32_t j = 0; j < block->qkv.out_parts; j++)
-        SW_TRY(run_part(&block->qkv, worker, tile, &tile->input, &tile->qkv, j));
+    SW_TRY(sw_linear_run_all(&block->qkv, &worker->linear, tile->menu, tile->rows, &tile->input, 0, 1,
+                             &tile->qkv));
     for (int32_t part = 0; part < s->stage->head_parts; part++)
         SW_TRY(sw_attention_run(&s->attention, tile, part, 0, tile->windows, &worker->attention, worker->linear.dnn));
-    for (int32_t j = 0; j < block->proj.out_parts; j++)
-        SW_TRY(run_part(&block->proj, worker, tile, &tile->context, &tile->out, j));
+    SW_TRY(sw_linear_run_all(&block->proj, &worker->linear, tile->menu, tile->rows, &tile->context, 0,
+                             block->proj.in_parts, &tile->out));
     add_attention(s, tile, x, 0, tile->rows);
     for (int32_t i = 0; i < block->fc1.out_parts; i++) {
         SW_TRY(run_fc1(s, tile, i, &tile->hidden, worker));
-        for (int32_t j = 0; j < block->fc2.out_parts; j++) {
-            const sw_panels out = sw_linear_part(&block->fc2, &tile->out, j);
-            SW_TRY(sw_linear_run(&block->fc2, &worker->linear, tile->menu, tile->rows, &tile->hidden, i, 1, &out, j));
-        }
+        SW_TRY(sw_linear_run_all(&block->fc2, &worker->linear, tile->menu, tile->rows, &tile->hidden, i, 1,
+                                 &tile->out));
     }
     add_mlp(s, tile, x, 0, tile->rows);
     return SWIN_OK;

@@ -7,7 +7,6 @@
  * share a single window. */
 #define PART_CHANNELS 384
 #define HIDDEN_PART_CHANNELS 768
-#define PART_BYTES 917504
 
 /* The fewest parts not wider than `width` channels that divide `units` (heads, or single channels) evenly. */
 static int32_t choose_parts(int32_t channels, int32_t units, int32_t width)
@@ -19,22 +18,15 @@ static int32_t choose_parts(int32_t channels, int32_t units, int32_t width)
     return units;
 }
 
-/* Parts of a layer's output. With AMX and float32, a part's weights (six bytes each) are read once for every 32 rows
- * and so have to stay in the second-level cache. `in` is what one product reads. */
-static int32_t choose_linear_parts(const sw_network *network, int32_t in, int32_t out, int32_t width)
+/* Parts of a layer's output. */
+static int32_t choose_linear_parts(const sw_network *network, int32_t out, int32_t width)
 {
-    if (!network->amx)
-        return choose_parts(out, out, width);
-    if (network->type == SW_F32 && PART_BYTES / (6 * in) < width)
-        width = PART_BYTES / (6 * in);
-    return choose_parts(out, out / SW_AMX_WIDTH, width);
+    return choose_parts(out, network->amx ? out / SW_AMX_WIDTH : out, width);
 }
 
-int32_t sw_layer_head_parts(const sw_network *network, int32_t channels, int32_t heads)
+int32_t sw_layer_head_parts(int32_t channels, int32_t heads)
 {
-    const int32_t fitting = PART_BYTES / (6 * channels);
-    return choose_parts(channels, heads,
-                        network->amx && network->type == SW_F32 && fitting < PART_CHANNELS ? fitting : PART_CHANNELS);
+    return choose_parts(channels, heads, PART_CHANNELS);
 }
 
 int32_t sw_layer_count(const sw_network *network)
@@ -52,9 +44,9 @@ static void describe_block_layer(const sw_network *network, int32_t s, int32_t b
     const bool v2 = network->config.version == 2;
     const int32_t channels = stage->channels, head_parts = stage->head_parts;
     const int32_t hidden_parts =
-        choose_linear_parts(network, channels, stage->hidden, network->amx ? PART_CHANNELS : HIDDEN_PART_CHANNELS);
-    const int32_t proj_parts = choose_linear_parts(network, channels, channels, PART_CHANNELS);
-    const int32_t fc2_parts = choose_linear_parts(network, stage->hidden / hidden_parts, channels, PART_CHANNELS);
+        choose_linear_parts(network, stage->hidden, network->amx ? PART_CHANNELS : HIDDEN_PART_CHANNELS);
+    const int32_t proj_parts = choose_linear_parts(network, channels, PART_CHANNELS);
+    const int32_t fc2_parts = choose_linear_parts(network, channels, PART_CHANNELS);
     l->menu = &stage->menu;
     switch (which) {
     case 0:
@@ -147,7 +139,7 @@ void sw_layer_describe(sw_network *network, int32_t index, sw_layer *l)
                 .in = 4 * stage->channels,
                 .in_parts = 1,
                 .out = 2 * stage->channels,
-                .out_parts = choose_linear_parts(network, 4 * stage->channels, 2 * stage->channels, PART_CHANNELS),
+                .out_parts = choose_linear_parts(network, 2 * stage->channels, PART_CHANNELS),
                 .type = network->type,
                 .out_type = SW_F32,
                 .amx = network->amx,
@@ -155,4 +147,17 @@ void sw_layer_describe(sw_network *network, int32_t index, sw_layer *l)
             return;
         }
     }
+}
+
+size_t sw_layer_scratch(const sw_network *network)
+{
+    size_t bytes = 0;
+    for (int32_t i = 0; i < sw_layer_count(network) && network->amx && network->type == SW_F32; i++) {
+        sw_layer l = {0};
+        sw_layer_describe((sw_network *)network, i, &l);
+        const size_t wanted =
+            l.spec.amx ? sw_amx_linear_scratch(sw_menu_largest(l.menu), l.spec.in / l.spec.in_parts) : 0;
+        bytes = wanted > bytes ? wanted : bytes;
+    }
+    return bytes;
 }

@@ -19,6 +19,9 @@ int32_t sw_layer_count(const sw_network *network);
 void sw_layer_describe(sw_network *network, int32_t index, sw_layer *layer);
 
 /* In how many groups of equal size a stage's heads are computed. */
-int32_t sw_layer_head_parts(const sw_network *network, int32_t channels, int32_t heads);
+int32_t sw_layer_head_parts(int32_t channels, int32_t heads);
+
+/* Bytes that a thread needs for the products of any layer, beyond operands and results. */
+size_t sw_layer_scratch(const sw_network *network);
 
 #endif

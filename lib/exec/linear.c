@@ -14,7 +14,7 @@ swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, 
     linear->out_parts = spec->out_parts;
     linear->type = spec->type;
     linear->out_type = spec->out_type;
-    linear->gelu = spec->gelu && spec->amx && spec->type == SW_BF16;
+    linear->gelu = spec->gelu && spec->amx;
     if (spec->amx)
         return SWIN_OK;
     sw_linear_shape shape = {.n = linear->out_width,
@@ -65,19 +65,30 @@ static void scale_rows(const sw_linear_spec *spec, float *scratch, int32_t first
     }
 }
 
+/* With AMX: of 32 columns of the output, and of all. */
+static size_t strip_bytes(const sw_linear *linear)
+{
+    return sw_amx_strip_bytes(linear->type, linear->in_width, linear->in_parts);
+}
+
+static size_t tile_bytes(const sw_linear *linear)
+{
+    return (size_t)(linear->out_width * linear->out_parts / SW_AMX_WIDTH) * strip_bytes(linear);
+}
+
 static swin_status pack_tiles(sw_linear *linear, const sw_model *model, const sw_linear_spec *spec, float *scratch,
                               swin_error *err)
 {
-    const size_t size = sw_amx_packed_size(spec->type, spec->out, spec->in);
-    linear->tiles = sw_alloc(size, sizeof *linear->tiles);
+    const size_t strip = strip_bytes(linear), size = tile_bytes(linear);
+    linear->tiles = sw_alloc(size, 1);
     if (linear->tiles == NULL)
-        return sw_fail_memory(err, size * sizeof *linear->tiles, "packed weights");
+        return sw_fail_memory(err, size, "packed weights");
     const int32_t rows = linear->out_width;
     for (int32_t j = 0; j < linear->out_parts; j++) {
         SW_TRY(sw_model_read(model, spec->weight, j * rows, rows, scratch, err));
         scale_rows(spec, scratch, j * rows, rows);
-        sw_amx_pack(linear->tiles + sw_amx_packed_size(spec->type, j * rows, spec->in), spec->type, scratch, rows,
-                    spec->in);
+        sw_amx_pack(linear->tiles + (size_t)(j * rows / SW_AMX_WIDTH) * strip, spec->type, scratch, rows,
+                    linear->in_width, linear->in_parts);
     }
     return SWIN_OK;
 }
@@ -129,8 +140,7 @@ size_t sw_linear_bytes(const sw_linear *linear)
     for (int32_t i = 0; linear->weights != NULL && i < linear->out_parts * linear->in_parts; i++)
         bytes += sw_weights_bytes(linear->weights[i]);
     if (linear->tiles != NULL)
-        bytes += sizeof *linear->tiles * sw_amx_packed_size(linear->type, linear->out_width * linear->out_parts,
-                                                            linear->in_width * linear->in_parts);
+        bytes += tile_bytes(linear);
     if (linear->bias != NULL)
         bytes += (size_t)linear->out_width * (size_t)linear->out_parts * sizeof *linear->bias;
     return bytes;
@@ -139,7 +149,7 @@ size_t sw_linear_bytes(const sw_linear *linear)
 const char *sw_linear_kernel(const sw_linear *linear)
 {
     if (linear->tiles != NULL)
-        return linear->type == SW_BF16 ? "swin:amx_bf16" : "swin:amx_bf16x6";
+        return linear->type == SW_BF16 ? "swin:amx_bf16" : "swin:amx_int8x8";
     return sw_product_name(linear->first[0]);
 }
 
@@ -151,34 +161,45 @@ sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_
     return part;
 }
 
-static void run_tiles(const sw_linear *linear, void *scratch, int32_t rows, const sw_panels *in, int32_t first_in,
-                      int32_t count_in, const sw_panels *out, int32_t out_part)
+static sw_amx_finish finish_of(const sw_linear *linear, int32_t first_in, int32_t out_part)
 {
-    const int32_t steps = linear->in_width / SW_AMX_WIDTH, strips = linear->out_width / SW_AMX_WIDTH;
-    const size_t strip = sw_amx_packed_size(linear->type, SW_AMX_WIDTH, linear->in_width * linear->in_parts);
-    const bool narrow = linear->out_type == SW_BF16, normalise = out_part < linear->normalised;
-    const sw_amx_linear run = {
-        .type = linear->type,
-        .rows = rows,
-        .a = in->data,
-        .a_stride = in->stride,
-        .k_count = count_in * steps,
-        .b = linear->tiles + (size_t)(out_part * strips) * strip +
-             sw_amx_packed_size(linear->type, SW_AMX_WIDTH, first_in * linear->in_width),
-        .b_stride = strip,
-        .n_count = strips,
-        .bias = linear->bias == NULL || first_in > 0 ? NULL : linear->bias + out_part * linear->out_width,
-        .scale = normalise ? linear->normalise + out_part * strips : NULL,
-        .finish = normalise      ? SW_AMX_NORMALISE
-                  : linear->gelu ? SW_AMX_GELU
-                  : narrow       ? SW_AMX_NARROW
-                  : first_in > 0 ? SW_AMX_ADD
-                                 : SW_AMX_STORE,
-        .c = out->data,
-        .c_stride = out->stride,
-        .scratch = scratch,
-    };
-    sw_amx_linear_run(&run);
+    if (out_part < linear->normalised)
+        return SW_AMX_NORMALISE;
+    if (linear->gelu)
+        return SW_AMX_GELU;
+    if (linear->out_type == SW_BF16)
+        return SW_AMX_NARROW;
+    return first_in > 0 ? SW_AMX_ADD : SW_AMX_STORE;
+}
+
+/* Parts out_part .. out_part + out_count - 1 of the output, all finished alike. */
+static void run_tiles(const sw_linear *linear, void *scratch, int32_t rows, const sw_panels *in, int32_t first_in,
+                      int32_t count_in, const sw_panels *out, int32_t out_part, int32_t out_count)
+{
+    const int32_t strips = linear->out_width / SW_AMX_WIDTH, steps = linear->in_width / SW_AMX_WIDTH;
+    /* float32 takes the input chunk by chunk */
+    const int32_t chunks = linear->type == SW_F32 ? 1 : count_in;
+    for (int32_t i = first_in; i < first_in + count_in; i += chunks) {
+        const sw_amx_linear run = {
+            .type = linear->type,
+            .rows = rows,
+            .a = (const char *)in->data +
+                 (size_t)((i - first_in) * steps) * in->stride * sw_type_size(linear->type),
+            .a_stride = in->stride,
+            .k_count = chunks * steps,
+            .b = linear->tiles + (size_t)(out_part * strips) * strip_bytes(linear),
+            .b_stride = strip_bytes(linear),
+            .b_at = sw_amx_chunk_at(linear->type, linear->in_width, i),
+            .n_count = out_count * strips,
+            .bias = linear->bias == NULL || i > 0 ? NULL : linear->bias + out_part * linear->out_width,
+            .scale = out_part < linear->normalised ? linear->normalise + out_part * strips : NULL,
+            .finish = finish_of(linear, i, out_part),
+            .c = out->data,
+            .c_stride = out->stride,
+            .scratch = scratch,
+        };
+        sw_amx_linear_run(&run);
+    }
 }
 
 swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
@@ -186,7 +207,7 @@ swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *threa
                           int32_t out_part)
 {
     if (linear->tiles != NULL) {
-        run_tiles(linear, thread->scratch, rows, in, first_in, count_in, out, out_part);
+        run_tiles(linear, thread->scratch, rows, in, first_in, count_in, out, out_part, 1);
         return SWIN_OK;
     }
     const float *bias = linear->bias == NULL ? NULL : linear->bias + (size_t)out_part * (size_t)linear->out_width;
@@ -195,6 +216,23 @@ swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *threa
         const char *a = (const char *)in->data + (size_t)(i - first_in) * in->stride * sw_type_size(in->type);
         SW_TRY(sw_product_linear(product, thread->dnn, a, linear->weights[out_part * linear->in_parts + i], bias,
                                  out->data));
+    }
+    return SWIN_OK;
+}
+
+swin_status sw_linear_run_all(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
+                              const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out)
+{
+    for (int32_t j = 0; j < linear->out_parts;) {
+        const sw_panels part = sw_linear_part(linear, out, j);
+        if (linear->tiles == NULL) {
+            SW_TRY(sw_linear_run(linear, thread, menu_index, rows, in, first_in, count_in, &part, j));
+            j++;
+            continue;
+        }
+        const int32_t end = j < linear->normalised ? linear->normalised : linear->out_parts;
+        run_tiles(linear, thread->scratch, rows, in, first_in, count_in, &part, j, end - j);
+        j = end;
     }
     return SWIN_OK;
 }

@@ -7,7 +7,7 @@
  * weights fits a core's cache.
  *
  * Two ways to compute it. oneDNN's products have a fixed number of rows; a layer has one for each entry of its
- * stage's menu, and rows beyond those that are asked for are computed and ignored. With AMX and bf16 our own kernel
+ * stage's menu, and rows beyond those that are asked for are computed and ignored. With AMX our own kernel
  * takes any number of rows and does what follows the product on the way (kernels/amx.h); its panels are 32 columns
  * wide, and a part of the output or input is several of them.
  */
@@ -23,7 +23,7 @@
 /* What a thread needs to compute layers. */
 typedef struct sw_linear_thread {
     sw_dnn_thread *dnn;
-    void *scratch; /* AMX with float32: sw_amx_linear_scratch() of the most input columns */
+    void *scratch; /* AMX with float32: sw_layer_scratch() bytes */
 } sw_linear_thread;
 
 typedef struct sw_linear {
@@ -36,8 +36,8 @@ typedef struct sw_linear {
     const sw_product *first[SW_MENU_MAX]; /* the first part of the input, with the bias */
     const sw_product *more[SW_MENU_MAX];  /* each further one, adding to it             */
 
-    uint16_t *tiles;      /* AMX: packed weights; NULL means oneDNN                */
-    bool gelu;            /* AMX with bf16: the output passes GELU on the way      */
+    char *tiles;          /* AMX: packed weights; NULL means oneDNN                */
+    bool gelu;            /* AMX: the output passes GELU on the way                */
     float *normalise;     /* AMX: per panel of the output, the scale of SW_AMX_NORMALISE; NULL: none */
     int32_t normalised;   /* parts of the output that are normalised: the first ones */
 } sw_linear;
@@ -52,7 +52,7 @@ typedef struct sw_linear_spec {
     /* The first `scaled` output rows are multiplied by `scale`: the attention's 1/sqrt(d), folded into the query. */
     int32_t scaled;
     float scale;
-    bool gelu; /* the output passes GELU: done here with AMX and bf16, left to the caller otherwise */
+    bool gelu; /* the output passes GELU: done here with AMX, left to the caller otherwise */
 } sw_linear_spec;
 
 /* Makes the products, where there are any (all layers of a network, before sw_linear_pack()). */
@@ -82,5 +82,9 @@ sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_
 swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
                           const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out,
                           int32_t out_part);
+
+/* The same for all parts of the output. */
+swin_status sw_linear_run_all(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
+                              const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out);
 
 #endif

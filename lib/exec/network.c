@@ -26,7 +26,7 @@ struct sw_clamped_bias {
  * one (c24) has. oneDNN is asked too, so that its limits (ONEDNN_MAX_CPU_ISA) hold for us. */
 static bool can_use_amx(const swin_config *config)
 {
-    if (!sw_amx_built() || !sw_cpu_has_amx_bf16() || !sw_dnn_uses_amx_bf16())
+    if (!sw_amx_built() || !sw_cpu_has_amx() || !sw_dnn_uses_amx_bf16())
         return false;
     for (int32_t s = 0; s < config->stages; s++) {
         if (sw_config_channels(config, s) != SW_AMX_WIDTH * config->heads[s] ||
@@ -120,7 +120,7 @@ static swin_status make_stage(sw_network *network, int32_t s, swin_error *err)
     stage->heads = config->heads[s];
     stage->head_channels = stage->channels / stage->heads;
     stage->slots = config->window[s][0] * config->window[s][1];
-    stage->head_parts = sw_layer_head_parts(network, stage->channels, stage->heads);
+    stage->head_parts = sw_layer_head_parts(stage->channels, stage->heads);
     stage->has_merge = s + 1 < config->stages;
     sw_menu_fill(&stage->menu, stage->slots, stage->channels, network->type);
     if (stage->has_merge) {

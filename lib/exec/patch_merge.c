@@ -45,10 +45,7 @@ static swin_status merge_rows(const step *s, int32_t image, int32_t first, int32
     const sw_panels out = {worker->out, SW_F32, amx ? SW_AMX_WIDTH : merge->out_width,
                            amx ? padded * SW_AMX_WIDTH
                                : (size_t)s->stage->merge_menu.rows[menu] * (size_t)merge->out_width};
-    for (int32_t j = 0; j < merge->out_parts; j++) {
-        const sw_panels part = sw_linear_part(merge, &out, j);
-        SW_TRY(sw_linear_run(merge, &worker->linear, menu, rows, &in, 0, 1, &part, j));
-    }
+    SW_TRY(sw_linear_run_all(merge, &worker->linear, menu, rows, &in, 0, 1, &out));
     memset(next, 0, (size_t)rows * (size_t)(2 * channels) * sizeof *next);
     run->kernels->residual(next, NULL, &out, pre_norm ? NULL : &s->stage->merge_norm, rows, 2 * channels, NULL, NULL);
     return SWIN_OK;

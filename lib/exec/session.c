@@ -7,6 +7,7 @@
 #include "../base/memory.h"
 #include "block.h"
 #include "feature_map.h"
+#include "layer.h"
 #include "patch_embed.h"
 #include "patch_merge.h"
 
@@ -49,20 +50,6 @@ static void measure_rows(const sw_network *network, size_t *in, size_t *out)
     }
 }
 
-/* Most columns that a layer reads at once. */
-static int32_t widest_input(const sw_network *network)
-{
-    int32_t widest = 0;
-    for (int32_t s = 0; s < network->config.stages; s++) {
-        const sw_stage *stage = &network->stages[s];
-        const int32_t merge = stage->has_merge ? 4 * stage->channels : 0;
-        widest = stage->channels > widest ? stage->channels : widest;
-        widest = stage->hidden > widest ? stage->hidden : widest;
-        widest = merge > widest ? merge : widest;
-    }
-    return widest;
-}
-
 static swin_status create_worker(sw_worker *worker, const sw_network *network, swin_error *err)
 {
     size_t in, out;
@@ -73,10 +60,11 @@ static swin_status create_worker(sw_worker *worker, const sw_network *network, s
         return sw_fail_memory(err, in * sw_type_size(network->type) + out * sizeof(float), "a thread's rows");
     SW_TRY(sw_tile_memory_create(&worker->tile, network, false, err));
     SW_TRY(sw_attention_memory_create(&worker->attention, network, err));
-    if (network->amx && network->type == SW_F32) {
-        worker->linear.scratch = sw_alloc_zeroed(sw_amx_linear_scratch(widest_input(network)), 1);
+    const size_t scratch = sw_layer_scratch(network);
+    if (scratch > 0) {
+        worker->linear.scratch = sw_alloc_zeroed(scratch, 1);
         if (worker->linear.scratch == NULL)
-            return sw_fail_memory(err, sw_amx_linear_scratch(widest_input(network)), "a thread's rows");
+            return sw_fail_memory(err, scratch, "a thread's rows");
     }
     return sw_dnn_thread_create(network->dnn, &worker->linear.dnn, err);
 }
@@ -184,10 +172,9 @@ size_t sw_session_scratch_bytes(const sw_session *session)
     const sw_network *network = session->network;
     size_t in, out;
     measure_rows(network, &in, &out);
-    const size_t amx = network->amx && network->type == SW_F32 ? sw_amx_linear_scratch(widest_input(network)) : 0;
     const size_t worker = sizeof(sw_worker) + in * sw_type_size(network->type) + out * sizeof(float) +
-                          sw_tile_memory_bytes(network, false) + sw_attention_memory_bytes(network) + amx +
-                          sw_dnn_thread_bytes(network->dnn);
+                          sw_tile_memory_bytes(network, false) + sw_attention_memory_bytes(network) +
+                          sw_layer_scratch(network) + sw_dnn_thread_bytes(network->dnn);
     return session->residual_floats * sizeof(float) + session->plan.memory_count * sizeof(int32_t) +
            (size_t)sw_pool_threads(session->run.pool) * worker +
            (size_t)session->wide_tiles * sw_tile_memory_bytes(network, true);

@@ -20,7 +20,7 @@ swin_precision sw_shared_precision(int32_t precision)
 {
     if (precision != SWIN_PRECISION_AUTO)
         return (swin_precision)precision;
-    return sw_cpu_has_amx_bf16() && sw_dnn_uses_amx_bf16() ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32;
+    return sw_cpu_has_amx() && sw_dnn_uses_amx_bf16() ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32;
 }
 
 swin_status sw_shared_create(sw_model *model, int32_t precision, swin_model **shared, swin_error *err)

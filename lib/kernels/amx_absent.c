@@ -10,9 +10,9 @@ bool sw_amx_built(void)
     return false;
 }
 
-void sw_amx_pack(uint16_t *packed, sw_type type, const float *w, int32_t n, int32_t k)
+void sw_amx_pack(void *packed, sw_type type, const float *w, int32_t n, int32_t width, int32_t chunks)
 {
-    (void)packed, (void)type, (void)w, (void)n, (void)k;
+    (void)packed, (void)type, (void)w, (void)n, (void)width, (void)chunks;
 }
 
 void sw_amx_linear_run(const sw_amx_linear *linear)

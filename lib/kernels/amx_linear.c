@@ -3,12 +3,11 @@
  * Why not oneDNN for these: its bf16 kernels reach half of what the tiles can do at Swin's sizes, want a bias-only
  * product and then a pass each for GELU, for splitting heads and for normalising. bench/README.md has the figures.
  *
- * Sums of 32 x 32 stay in four tiles. bf16: a strip of W (24 KB for 384 columns) stays in the first-level cache while
- * all rows of A, from the second level, pass by; W itself is read once, the next strip being fetched meanwhile.
- * Float32: 32 rows of A are split into planes, then meet one strip of W after the other; a call's share of W is to
- * fit the second-level cache.
+ * Sums of 32 x 32 stay in four tiles. A strip of W (24 KB for 384 columns) stays in the first-level cache while all
+ * rows of A, from the second level, pass by; W itself is read once, the next strip being fetched meanwhile.
  */
 #include "amx.h"
+#include "amx_linear_f32.h"
 #include "amx_tiles.h"
 
 /* A strip's tiles of one step of 32 columns of W: columns 0 to 15, then 16 to 31. */
@@ -51,42 +50,30 @@ static uint16_t narrow(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static float widen(uint16_t value)
+static void pack_strip(uint16_t *packed, const float *w, size_t k)
 {
-    const uint32_t bits = (uint32_t)value << 16;
-    float result;
-    memcpy(&result, &bits, sizeof result);
-    return result;
-}
-
-/* Plane `plane` of a number. */
-static uint16_t plane_of(float value, int32_t plane)
-{
-    uint16_t part = narrow(value);
-    for (; plane > 0; plane--) {
-        value -= widen(part);
-        part = narrow(value);
-    }
-    return part;
-}
-
-void sw_amx_pack(uint16_t *packed, sw_type type, const float *w, int32_t n, int32_t k)
-{
-    for (int32_t strip = 0; strip < n; strip += 32) {
-        for (int32_t step = 0; step < k; step += 32) {
-            for (int32_t plane = 0; plane < sw_amx_planes(type); plane++) {
-                for (int32_t half = 0; half < 32; half += 16) {
-                    for (int32_t pair = 0; pair < 32; pair += 2) {
-                        for (int32_t column = 0; column < 16; column++) {
-                            const float *from = w + (size_t)(strip + half + column) * (size_t)k + (size_t)(step + pair);
-                            *packed++ = plane_of(from[0], plane);
-                            *packed++ = plane_of(from[1], plane);
-                        }
-                    }
+    for (size_t step = 0; step < k; step += 32) {
+        for (size_t half = 0; half < 32; half += 16) {
+            for (size_t pair = 0; pair < 32; pair += 2) {
+                for (size_t column = 0; column < 16; column++) {
+                    const float *from = w + (half + column) * k + step + pair;
+                    *packed++ = narrow(from[0]);
+                    *packed++ = narrow(from[1]);
                 }
             }
         }
     }
+}
+
+void sw_amx_pack(void *packed, sw_type type, const float *w, int32_t n, int32_t width, int32_t chunks)
+{
+    if (type == SW_F32) {
+        sw_amx_pack_f32(packed, w, n, width, chunks);
+        return;
+    }
+    const size_t k = (size_t)width * (size_t)chunks;
+    for (size_t strip = 0; strip < (size_t)n; strip += SW_AMX_WIDTH)
+        pack_strip((uint16_t *)packed + strip * k, w + strip * k, k);
 }
 
 /* Lines of the next strip that are fetched with each step. */
@@ -176,119 +163,67 @@ SW_TILE_INLINE void add_bias(float *c, int32_t rows, const float *bias)
     }
 }
 
-/* Float32 operands: the same with three planes of 32 rows of A, [steps][3][32][32]. */
-SW_TILE_INLINE void multiply_planes(const uint16_t *a, const uint16_t *b, int32_t steps, bool high)
-{
-    for (int32_t i = 0; i < steps; i++, a += 3 * STEP, b += 3 * STEP)
-        sw_multiply_six(a, STEP, TILE, 64, b, STEP, TILE, high);
-}
-
-/* Rows of all steps of A, split into planes as multiply_planes() reads them. */
-SW_TILE_INLINE void split_rows(uint16_t *planes, const float *a, size_t a_stride, int32_t steps, int32_t rows)
-{
-    for (int32_t i = 0; i < steps; i++, a += a_stride, planes += 3 * STEP) {
-        for (int32_t r = 0; r < rows; r++) {
-            __m512i plane[3];
-            sw_split(plane, _mm512_loadu_ps(a + 32 * r), _mm512_loadu_ps(a + 32 * r + 16));
-            for (int p = 0; p < 3; p++)
-                _mm512_store_si512(planes + p * STEP + 32 * r, plane[p]);
-        }
-    }
-}
-
-SW_TILE_INLINE void normalise_wide(float *c, int32_t rows, const float *bias, float scale)
-{
-    for (int32_t r = 0; r < rows; r++, c += 32) {
-        __m512 low = _mm512_loadu_ps(c), high = _mm512_loadu_ps(c + 16);
-        if (bias != NULL) {
-            low = _mm512_add_ps(low, _mm512_loadu_ps(bias));
-            high = _mm512_add_ps(high, _mm512_loadu_ps(bias + 16));
-        }
-        const float square = _mm512_reduce_add_ps(_mm512_fmadd_ps(low, low, _mm512_mul_ps(high, high)));
-        const __m128 length = _mm_max_ss(_mm_sqrt_ss(_mm_set_ss(square)), _mm_set_ss(1e-12f));
-        const __m512 factor = _mm512_broadcastss_ps(_mm_div_ss(_mm_set_ss(scale), length));
-        _mm512_storeu_ps(c, _mm512_mul_ps(low, factor));
-        _mm512_storeu_ps(c + 16, _mm512_mul_ps(high, factor));
-    }
-}
-
 /* One strip for rows first .. first + 31, or 15 unless `high`. */
-SW_TILE_INLINE void run_block(const sw_amx_linear *l, sw_type type, sw_amx_finish finish, int32_t first, int32_t strip,
-                              bool high, const sw_gelu_table *table)
+SW_TILE_INLINE void run_block(const sw_amx_linear *l, sw_amx_finish finish, int32_t first, int32_t strip, bool high,
+                              const sw_gelu_table *table)
 {
     float sums[32 * 32] __attribute__((aligned(64)));
     const int32_t rows = high ? 32 : 16;
-    const bool wide = finish == SW_AMX_STORE || finish == SW_AMX_ADD || type == SW_F32;
-    const uint16_t *b = l->b + (size_t)strip * l->b_stride;
+    const bool wide = finish == SW_AMX_STORE || finish == SW_AMX_ADD;
+    const char *b = (const char *)l->b + (size_t)strip * l->b_stride + l->b_at;
+    const char *next = b + l->b_stride + (size_t)(first / 32 * l->k_count) * FETCH_LINES * 64;
     const size_t at = (size_t)strip * l->c_stride + (size_t)first * 32;
     float *c = wide ? (float *)l->c + at : NULL;
     start_sums(finish, c, high);
-    if (type == SW_F32) {
-        multiply_planes(l->scratch, b, l->k_count, high);
-    } else {
-        const char *next = (const char *)(b + l->b_stride) + (size_t)(first / 32 * l->k_count) * FETCH_LINES * 64;
-        multiply((const uint16_t *)l->a + (size_t)first * 32, l->a_stride, b, l->k_count, high, next);
-    }
+    multiply((const uint16_t *)l->a + (size_t)first * 32, l->a_stride, (const uint16_t *)(const void *)b, l->k_count,
+             high, next);
     if (!wide) {
         store_sums(sums, high);
         finish_rows(l, finish, sums, rows, strip, (uint16_t *)l->c + at, table);
         return;
     }
     store_sums(c, high);
-    const float *bias = l->bias != NULL ? l->bias + 32 * strip : NULL;
-    if (finish == SW_AMX_NORMALISE)
-        normalise_wide(c, rows, bias, l->scale[strip]);
-    else if (bias != NULL)
-        add_bias(c, rows, bias);
+    if (l->bias != NULL)
+        add_bias(c, rows, l->bias + 32 * strip);
 }
 
 /* Rows in multiples of 16: the panels have room for them. */
-SW_TILE_INLINE void run_all(const sw_amx_linear *l, sw_type type, sw_amx_finish finish)
+SW_TILE_INLINE void run_all(const sw_amx_linear *l, sw_amx_finish finish)
 {
     const sw_gelu_table table = sw_gelu_table_load();
     const int32_t rows = (l->rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS;
     sw_tiles_configure();
-    if (type == SW_BF16) {
-        for (int32_t strip = 0; strip < l->n_count; strip++) {
-            int32_t first = 0;
-            for (; first + 32 <= rows; first += 32)
-                run_block(l, type, finish, first, strip, true, &table);
-            if (first < rows)
-                run_block(l, type, finish, first, strip, false, &table);
-        }
-        return;
-    }
-    for (int32_t first = 0; first < rows; first += 32) {
-        const bool high = first + 32 <= rows;
-        split_rows(l->scratch, (const float *)l->a + (size_t)first * 32, l->a_stride, l->k_count, high ? 32 : 16);
-        for (int32_t strip = 0; strip < l->n_count; strip++) {
-            if (high)
-                run_block(l, type, finish, first, strip, true, &table);
-            else
-                run_block(l, type, finish, first, strip, false, &table);
-        }
+    for (int32_t strip = 0; strip < l->n_count; strip++) {
+        int32_t first = 0;
+        for (; first + 32 <= rows; first += 32)
+            run_block(l, finish, first, strip, true, &table);
+        if (first < rows)
+            run_block(l, finish, first, strip, false, &table);
     }
 }
 
-/* One copy of the code for each type and way to finish. */
+/* One copy of the code for each way to finish. */
 void sw_amx_linear_run(const sw_amx_linear *l)
 {
-    const bool f32 = l->type == SW_F32;
+    if (l->type == SW_F32) {
+        sw_amx_linear_run_f32(l);
+        return;
+    }
     switch (l->finish) {
     case SW_AMX_STORE:
-        f32 ? run_all(l, SW_F32, SW_AMX_STORE) : run_all(l, SW_BF16, SW_AMX_STORE);
+        run_all(l, SW_AMX_STORE);
         break;
     case SW_AMX_ADD:
-        f32 ? run_all(l, SW_F32, SW_AMX_ADD) : run_all(l, SW_BF16, SW_AMX_ADD);
+        run_all(l, SW_AMX_ADD);
         break;
     case SW_AMX_NORMALISE:
-        f32 ? run_all(l, SW_F32, SW_AMX_NORMALISE) : run_all(l, SW_BF16, SW_AMX_NORMALISE);
+        run_all(l, SW_AMX_NORMALISE);
         break;
     case SW_AMX_NARROW:
-        run_all(l, SW_BF16, SW_AMX_NARROW);
+        run_all(l, SW_AMX_NARROW);
         break;
     case SW_AMX_GELU:
-        run_all(l, SW_BF16, SW_AMX_GELU);
+        run_all(l, SW_AMX_GELU);
         break;
     }
 }

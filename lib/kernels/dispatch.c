@@ -96,10 +96,11 @@ const sw_kernels *sw_kernels_for(sw_isa isa)
     return NULL;
 }
 
-bool sw_cpu_has_amx_bf16(void)
+bool sw_cpu_has_amx(void)
 {
-    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 };
-    if (!has(cpuid(7, 0).edx, AMX_BF16 | AMX_TILE) || (saved_states() & STATE_TILES) != STATE_TILES)
+    enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
+    if (!has_avx512_bf16() || !has(cpuid(7, 0).ecx, bit_AVX512VBMI) ||
+        !has(cpuid(7, 0).edx, AMX_BF16 | AMX_TILE | AMX_INT8) || (saved_states() & STATE_TILES) != STATE_TILES)
         return false;
     /* Palette 1 as every kernel assumes it: eight tiles of 16 rows of 64 bytes. */
     const registers palettes = cpuid(0x1d, 0), palette = cpuid(0x1d, 1);
@@ -121,7 +122,7 @@ const sw_kernels *sw_kernels_for(sw_isa isa)
     return isa == SW_ISA_PLAIN ? &sw_kernels_plain : NULL;
 }
 
-bool sw_cpu_has_amx_bf16(void)
+bool sw_cpu_has_amx(void)
 {
     return false;
 }

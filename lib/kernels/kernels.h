@@ -113,7 +113,8 @@ typedef enum sw_isa {
 sw_isa sw_isa_best(void);
 const sw_kernels *sw_kernels_for(sw_isa isa);
 
-/* Whether this CPU and operating system have usable AMX tiles with bf16. */
-bool sw_cpu_has_amx_bf16(void);
+/* Whether this CPU and operating system have usable AMX tiles with bf16 and int8, and AVX-512 with BF16 and VBMI
+ * beside them, as every CPU with tiles so far does. */
+bool sw_cpu_has_amx(void);
 
 #endif

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "config_of.h"
+#include "exec/layer.h"
 #include "exec/patch_merge.h"
 #include "memory_counted.h"
 
@@ -165,7 +166,7 @@ static void no_round_destroys_what_is_to_be_read(void **state)
         const size_t widest = (size_t)networks[n].embed_dim << networks[n].stages, rows = 128;
         worker.rows = calloc(rows * 2 * widest, sizeof(float));
         worker.out = calloc(rows * widest, sizeof(float));
-        worker.linear.scratch = aligned_alloc(64, sw_amx_linear_scratch((int32_t)(2 * widest)));
+        worker.linear.scratch = aligned_alloc(64, (sw_layer_scratch(network) + 127) / 64 * 64);
         assert_true(worker.rows != NULL && worker.out != NULL && worker.linear.scratch != NULL);
         assert_int_equal(sw_dnn_thread_create(network->dnn, &worker.linear.dnn, NULL), SWIN_OK);
         assert_int_equal(sw_pool_create(1, NULL, &run.pool, NULL), SWIN_OK);

@@ -12,7 +12,7 @@ enum { PANEL = SW_AMX_WIDTH };
 
 static bool usable(void)
 {
-    return sw_amx_built() && sw_cpu_has_amx_bf16();
+    return sw_amx_built() && sw_cpu_has_amx();
 }
 
 static size_t round_rows(int32_t rows)
@@ -22,14 +22,37 @@ static size_t round_rows(int32_t rows)
 
 static const char *const finishes[] = {"store", "add", "narrow", "gelu", "normalise"};
 
-  /* Sums of k products: products of bf16 numbers are exact in float32, each addition rounds; the roundings of a long
-   * sum are independent, and eight standard deviations of them are allowed for. Float32 operands add the three
-   * products left out, 2^-26 each in the worst case, and five more additions per product. Tiles flush denormals,
-   * which the numbers here never are. */
-static double sum_tolerance(sw_type type, double magnitude, int32_t k)
+/* A number of C in double precision, and what bounds its error. */
+typedef struct sum {
+    double value, magnitude;           /* sum and sum of absolute values of the products */
+    double x_square, w_square;         /* of the row of A and the column of W           */
+    double x_largest, w_largest;
+    int32_t k;
+} sum;
+
+static void sum_add(sum *s, double x, double w)
 {
-    const double terms = type == SW_F32 ? 6.0 * k : k;
-    return UNIT * (8 * sqrt(terms) / 2 + (type == SW_F32 ? 1 : 0)) * magnitude;
+    s->value += x * w;
+    s->magnitude += fabs(x * w);
+    s->x_square += x * x;
+    s->w_square += w * w;
+    s->x_largest = fmax(s->x_largest, fabs(x));
+    s->w_largest = fmax(s->w_largest, fabs(w));
+    s->k++;
+}
+
+  /* bf16: products are exact in float32, each addition rounds; the roundings of a long sum are independent, and eight
+   * standard deviations of them are allowed for. Tiles flush denormals, which the numbers here never are.
+   * Float32: both operands are rounded to multiples of u = largest / 8355000, independent errors with a standard
+   * deviation of u / sqrt(12), again eight times that; the product of the lowest digits, at most 2^14 units of both, is
+   * left out, as independent; sums are exact, and a few roundings make them float32. */
+static double sum_tolerance(sw_type type, const sum *s)
+{
+    if (type == SW_BF16)
+        return UNIT * 8 * sqrt((double)s->k) / 2 * s->magnitude;
+    const double x_unit = s->x_largest / 8355000, w_unit = s->w_largest / 8355000;
+    const double variance = (x_unit * x_unit * s->w_square + w_unit * w_unit * s->x_square) / 12;
+    return 8 * sqrt(variance) + 16384 * x_unit * w_unit * sqrt((double)s->k) + 8 * UNIT * s->magnitude;
 }
 
 static void check_linear(sw_type operands, int32_t rows, int32_t n, int32_t k, bool with_bias, sw_amx_finish finish)
@@ -37,15 +60,16 @@ static void check_linear(sw_type operands, int32_t rows, int32_t n, int32_t k, b
     const size_t a_rows = round_rows(rows), stride = a_rows * PANEL, count = stride * (size_t)(n / PANEL);
     const bool wide = finish == SW_AMX_STORE || finish == SW_AMX_ADD;
     const sw_type type = wide ? SW_F32 : operands;
+    const size_t strip_bytes = sw_amx_strip_bytes(operands, k, 1), scratch_bytes = sw_amx_linear_scratch(rows, k);
     const void *a = trial_normals(stride * (size_t)(k / PANEL), operands, 0, 1);
     const float *w = trial_normals((size_t)n * (size_t)k, SW_F32, 0, 1.0f / sqrtf((float)k));
     const float *bias = trial_normals((size_t)n, SW_F32, 0, 1),
                 *scale = trial_normals((size_t)(n / PANEL), SW_F32, 10, 3);
-    uint16_t *packed = guarded_alloc(sw_amx_packed_size(operands, n, k), sizeof *packed);
-    sw_amx_pack(packed, operands, w, n, k);
+    char *packed = guarded_alloc((size_t)(n / PANEL) * strip_bytes, 1);
+    sw_amx_pack(packed, operands, w, n, k, 1);
     guarded_seal(packed);
-    void *scratch = aligned_alloc(64, sw_amx_linear_scratch(k));
-    memset(scratch, 0xff, sw_amx_linear_scratch(k));
+    void *scratch = aligned_alloc(64, (scratch_bytes + 63) / 64 * 64);
+    memset(scratch, 0xff, scratch_bytes);
     void *c = guarded_alloc(count, sw_type_size(type));
     float *before = malloc(count * sizeof *before);
     for (size_t i = 0; i < count && finish == SW_AMX_ADD; i++)
@@ -56,7 +80,8 @@ static void check_linear(sw_type operands, int32_t rows, int32_t n, int32_t k, b
                                   .a_stride = stride,
                                   .k_count = k / PANEL,
                                   .b = packed,
-                                  .b_stride = sw_amx_packed_size(operands, PANEL, k),
+                                  .b_stride = strip_bytes,
+                                  .b_at = sw_amx_chunk_at(operands, k, 0),
                                   .n_count = n / PANEL,
                                   .bias = with_bias ? bias : NULL,
                                   .scale = scale,
@@ -68,30 +93,33 @@ static void check_linear(sw_type operands, int32_t rows, int32_t n, int32_t k, b
     sw_amx_release();
     for (int32_t r = 0; r < rows; r++) {
         for (int32_t strip = 0; strip < n / PANEL; strip++) {
-            double sums[PANEL], magnitude[PANEL], square = 0;
+            sum sums[PANEL] = {{0}};
+            double square = 0;
             const size_t at = (size_t)strip * stride + (size_t)r * PANEL;
             for (int32_t j = 0; j < PANEL; j++) {
                 const int32_t column = strip * PANEL + j;
-                sums[j] = (with_bias ? bias[column] : 0) + (finish == SW_AMX_ADD ? before[at + (size_t)j] : 0);
-                magnitude[j] = fabs(sums[j]);
                 for (int32_t i = 0; i < k; i++) {
                     const double x =
                         trial_get(a, operands, (size_t)(i / PANEL) * stride + (size_t)(r * PANEL + i % PANEL));
                     const float weight = w[(size_t)column * (size_t)k + (size_t)i];
                     const uint16_t narrow = trial_bf16(weight);
-                    const double product = x * (operands == SW_F32 ? weight : trial_get(&narrow, SW_BF16, 0));
-                    sums[j] += product;
-                    magnitude[j] += fabs(product);
+                    sum_add(&sums[j], x, operands == SW_F32 ? weight : trial_get(&narrow, SW_BF16, 0));
                 }
-                square += sums[j] * sums[j];
+                const double start =
+                    (with_bias ? bias[column] : 0) + (finish == SW_AMX_ADD ? before[at + (size_t)j] : 0);
+                sums[j].value += start;
+                sums[j].magnitude += fabs(start);
+                square += sums[j].value * sums[j].value;
             }
             for (int32_t j = 0; j < PANEL; j++) {
-                double exact = sums[j], tolerance = sum_tolerance(operands, magnitude[j], k);
+                double exact = sums[j].value, tolerance = sum_tolerance(operands, &sums[j]);
                 if (finish == SW_AMX_GELU) {
-                    exact = sums[j] * 0.5 * erfc(-sums[j] * sqrt(0.5));
-                    tolerance = 1.2 * tolerance + 3.3e-5 * fabs(sums[j]); /* gelu' <= 1.13; the table's error */
+                    exact = exact * 0.5 * erfc(-exact * sqrt(0.5));
+                    /* gelu' <= 1.13; the table's error */
+                    tolerance = 1.2 * tolerance + (operands == SW_F32 ? 3e-8 + UNIT * fabs(sums[j].value)
+                                                                      : 3.3e-5 * fabs(sums[j].value));
                 } else if (finish == SW_AMX_NORMALISE) {
-                    exact = sums[j] / sqrt(square) * scale[strip];
+                    exact = exact / sqrt(square) * scale[strip];
                     tolerance = (2 * tolerance / sqrt(square) + 64 * UNIT) * fabs(scale[strip]);
                 }
                 trial_close(trial_get(c, type, at + (size_t)j), exact, tolerance, type,
@@ -118,7 +146,7 @@ static void linear_layers(void **state)
             for (size_t s = 0; s < COUNT_OF(sizes); s++) {
                 for (size_t r = 0; r < COUNT_OF(rows); r++) {
                     check_linear(SW_BF16, rows[r], sizes[s][0], sizes[s][1], r % 2 == 0, (sw_amx_finish)finish);
-                    if (finish != SW_AMX_NARROW && finish != SW_AMX_GELU)
+                    if (finish != SW_AMX_NARROW)
                         check_linear(SW_F32, rows[r], sizes[s][0], sizes[s][1], r % 2 == 1, (sw_amx_finish)finish);
                 }
             }
@@ -129,39 +157,44 @@ static void linear_layers(void **state)
 /* Some strips and some steps of a larger matrix, as parts of a layer are computed. */
 static void check_parts(sw_type type)
 {
-    enum { ROWS = 40, N = 128, K = 192 };
+    enum { ROWS = 40, N = 128, K = 288, CHUNKS = 3 };
     const size_t stride = round_rows(ROWS) * PANEL;
     const void *a = trial_normals(stride * (K / PANEL), type, 0, 1);
     const float *w = trial_normals((size_t)N * K, SW_F32, 0, 0.1f), *bias = trial_normals(N, SW_F32, 0, 1);
-    uint16_t *packed = guarded_alloc(sw_amx_packed_size(type, N, K), sizeof *packed);
-    sw_amx_pack(packed, type, w, N, K);
-    void *scratch = aligned_alloc(64, sw_amx_linear_scratch(K));
+    const size_t whole_strip = sw_amx_strip_bytes(type, K, 1), strip = sw_amx_strip_bytes(type, K / CHUNKS, CHUNKS);
+    const size_t scratch_bytes = sw_amx_linear_scratch(ROWS, K);
+    char *packed_whole = guarded_alloc(N / PANEL * whole_strip, 1), *packed = guarded_alloc(N / PANEL * strip, 1);
+    sw_amx_pack(packed_whole, type, w, N, K, 1);
+    sw_amx_pack(packed, type, w, N, K / CHUNKS, CHUNKS);
+    void *scratch = aligned_alloc(64, (scratch_bytes + 63) / 64 * 64);
     float *whole = guarded_alloc(stride * (N / PANEL), sizeof *whole),
           *parts = guarded_alloc(stride * (N / PANEL), sizeof *parts);
-    const size_t strip = sw_amx_packed_size(type, PANEL, K);
     sw_amx_linear linear = {.type = type,
                             .scratch = scratch,
                             .rows = ROWS,
                             .a = a,
                             .a_stride = stride,
                             .k_count = K / PANEL,
-                            .b = packed,
-                            .b_stride = strip,
+                            .b = packed_whole,
+                            .b_stride = whole_strip,
+                            .b_at = sw_amx_chunk_at(type, K, 0),
                             .n_count = N / PANEL,
                             .bias = bias,
                             .finish = SW_AMX_STORE,
                             .c = whole,
                             .c_stride = stride};
     sw_amx_linear_run(&linear);
-    for (int32_t n = 0; n < N / PANEL; n++) {
-        linear.n_count = 1;
+    linear.b_stride = strip;
+    linear.k_count = K / PANEL / CHUNKS;
+    for (int32_t n = 0; n < N / PANEL; n += 2) {
+        linear.n_count = 2;
+        linear.b = packed + (size_t)n * strip;
         linear.c = parts + (size_t)n * stride;
-        linear.k_count = 2;
         linear.bias = bias + n * PANEL;
         linear.finish = SW_AMX_STORE;
-        for (int32_t k = 0; k < K / PANEL; k += 2) {
-            linear.a = (const char *)a + (size_t)k * stride * sw_type_size(type);
-            linear.b = packed + (size_t)n * strip + sw_amx_packed_size(type, PANEL, k * PANEL);
+        for (int32_t chunk = 0; chunk < CHUNKS; chunk++) {
+            linear.a = (const char *)a + (size_t)(chunk * K / CHUNKS / PANEL) * stride * sw_type_size(type);
+            linear.b_at = sw_amx_chunk_at(type, K / CHUNKS, chunk);
             sw_amx_linear_run(&linear);
             linear.bias = NULL;
             linear.finish = SW_AMX_ADD;
@@ -262,22 +295,72 @@ static void attention_of_windows(void **state)
     }
 }
 
+/* A number of A that is none, or infinite, in row 20. */
+static void check_nan_of_linear(sw_type type, float bad)
+{
+    enum { ROWS = 48 };
+    const size_t strip = sw_amx_strip_bytes(type, PANEL, 1), scratch_bytes = sw_amx_linear_scratch(ROWS, PANEL);
+    void *a = guarded_alloc(ROWS * PANEL, sw_type_size(type)), *c = guarded_alloc(ROWS * PANEL, sw_type_size(type));
+    char *packed = guarded_alloc(strip, 1);
+    void *scratch = aligned_alloc(64, (scratch_bytes + 63) / 64 * 64);
+    float w[PANEL * PANEL];
+    for (int i = 0; i < PANEL * PANEL; i++)
+        w[i] = 0.01f;
+    for (int i = 0; i < ROWS * PANEL; i++) {
+        const float value = i == 20 * PANEL + 7 ? bad : 1.0f;
+        if (type == SW_F32)
+            ((float *)a)[i] = value;
+        else
+            ((uint16_t *)a)[i] = trial_bf16(value);
+    }
+    sw_amx_pack(packed, type, w, PANEL, PANEL, 1);
+    const sw_amx_linear linear = {.type = type, .rows = ROWS, .a = a, .k_count = 1, .b = packed, .b_stride = strip,
+                                  .b_at = sw_amx_chunk_at(type, PANEL, 0), .n_count = 1, .finish = SW_AMX_GELU,
+                                  .c = c, .scratch = scratch};
+    sw_amx_linear_run(&linear);
+    for (int i = 0; i < ROWS * PANEL; i++)
+        assert_true(isfinite(trial_get(c, type, (size_t)i)) == (i / PANEL != 20));
+    free(scratch);
+    guarded_free_all();
+}
+
+/* Numbers too small for a factor of their own are zeros; huge ones stay. */
+static void sizes_of_float32(void **state)
+{
+    (void)state;
+    if (!usable())
+        skip();
+    static const float sizes[] = {0, 1e-45f, 1e-38f, 1e-31f, 1e-20f, 1, 1e20f, 1e36f};
+    float w[PANEL * PANEL], a[COUNT_OF(sizes) * PANEL + 8 * PANEL] = {0}, c[16 * PANEL];
+    char packed[6144 + 128] __attribute__((aligned(64))), scratch[16 * 196] __attribute__((aligned(64)));
+    for (int i = 0; i < PANEL * PANEL; i++)
+        w[i] = i % (PANEL + 1) == 0 ? -2.0f : 0.0f;
+    for (size_t r = 0; r < COUNT_OF(sizes); r++)
+        a[r * PANEL + r] = sizes[r];
+    sw_amx_pack(packed, SW_F32, w, PANEL, PANEL, 1);
+    const sw_amx_linear linear = {.type = SW_F32, .rows = COUNT_OF(sizes), .a = a, .k_count = 1, .b = packed,
+                                  .b_at = sw_amx_chunk_at(SW_F32, PANEL, 0), .n_count = 1, .finish = SW_AMX_STORE,
+                                  .c = c, .scratch = scratch};
+    sw_amx_linear_run(&linear);
+    sw_amx_release();
+    for (size_t r = 0; r < COUNT_OF(sizes); r++) {
+        for (size_t i = 0; i < PANEL; i++) {
+            const double exact = i == r ? -2.0 * sizes[r] : 0;
+            assert_true(fabs(c[r * PANEL + i] - exact) <= fmax(4 * UNIT * fabs(exact), 1e-37));
+        }
+    }
+}
+
 static void nan_stays_in_its_row(void **state)
 {
     (void)state;
     if (!usable())
         skip();
-    enum { ROWS = 48, T = 49 };
-    uint16_t *a = calloc(ROWS * PANEL, sizeof *a), *packed = calloc(PANEL * PANEL, sizeof *packed), c[ROWS * PANEL];
-    for (int i = 0; i < ROWS * PANEL; i++)
-        a[i] = trial_bf16(i / PANEL == 20 ? NAN : 1.0f);
-    for (int i = 0; i < PANEL * PANEL; i++)
-        packed[i] = trial_bf16(0.01f);
-    const sw_amx_linear linear = {
-        .type = SW_BF16, .rows = ROWS, .a = a, .k_count = 1, .b = packed, .n_count = 1, .finish = SW_AMX_GELU, .c = c};
-    sw_amx_linear_run(&linear);
-    for (int r = 0; r < ROWS; r++)
-        assert_true(isnan(trial_get(c, SW_BF16, (size_t)r * PANEL)) == (r == 20));
+    enum { T = 49 };
+    for (int type = SW_F32; type <= SW_BF16; type++) {
+        for (int bad = 0; bad < 2; bad++)
+            check_nan_of_linear((sw_type)type, bad == 0 ? NAN : INFINITY);
+    }
     uint16_t q[64 * PANEL], kv[T * PANEL], context[T * PANEL];
     float bias[T * T] = {0};
     for (int i = 0; i < 64 * PANEL; i++)
@@ -293,8 +376,6 @@ static void nan_stays_in_its_row(void **state)
     for (int r = 0; r < T; r++)
         assert_true(isnan(trial_get(context, SW_BF16, (size_t)r * PANEL)) == (r == 20));
     free(scratch);
-    free(a);
-    free(packed);
 }
 
 int main(void)
@@ -304,6 +385,7 @@ int main(void)
         cmocka_unit_test(parts_of_a_layer),
         cmocka_unit_test(attention_of_windows),
         cmocka_unit_test(nan_stays_in_its_row),
+        cmocka_unit_test(sizes_of_float32),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,8 @@ def test_dump_of_a_picture(tmp_path):
     (["info"], 2, "required: FILE.safetensors"),
     (["info", "/nowhere"], 1, "libswin: cannot open /nowhere: No such file or directory\n"),
     (["info", WEIGHTS, "--window", "a"], 2, "invalid _window value: 'a'"),
-    (["info", WEIGHTS, "--window", "7,7"], 0, ""),
+    (["info", WEIGHTS, "--window", "7,7,7"], 0, ""),
+    (["info", WEIGHTS, "--window", "7,7"], 1, "of 2 stages, but the model has 3 stages"),
     (["dump", "x.npy"], 2, "required: -w/--weights"),
     (["dump", "-w", WEIGHTS, "--mean", "1,x,3", "x.npy"], 2, "--mean"),
 ])
