@@ -114,13 +114,6 @@ static void run_workers(struct batch *batch)
         pthread_join(workers[i], NULL);
 }
 
-/* A file may be called anything; a failure is one line. */
-static void print_name(const char *name)
-{
-    for (; *name != '\0'; name++)
-        fputc((unsigned char)*name < 0x20 || *name == 0x7f ? '?' : *name, stderr);
-}
-
 /* One line with the images that failed. */
 static void list_failures(const struct batch *batch)
 {
@@ -131,7 +124,7 @@ static void list_failures(const struct batch *batch)
         if (!batch->failed[i])
             continue;
         fputs(shown++ > 0 ? ", " : " ", stderr);
-        print_name(batch->inputs->items[i].path);
+        failure_print_name(stderr, batch->inputs->items[i].path);
     }
     if (batch->progress.failed > SHOWN)
         fprintf(stderr, " and %d more", batch->progress.failed - SHOWN);

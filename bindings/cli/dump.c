@@ -46,7 +46,9 @@ static bool write_files(const struct plan *plan, const struct image_run *run, co
                              findings->timed ? &findings->bench : NULL, &output, failure);
     done = done && output_commit(&output, failure);
     if (done && report != NULL) {
-        fprintf(report, "written  %s:", directory);
+        fputs("written  ", report);
+        failure_print_name(report, directory);
+        fputc(':', report);
         for (int i = 0; i < output.count; i++)
             fprintf(report, " %s", strrchr(output.files[i].path, '/') + 1);
         fputc('\n', report);

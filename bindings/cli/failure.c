@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_control(unsigned char c)
+{
+    return c < 0x20 || c == 0x7f;
+}
+
 bool failure_set(struct failure *failure, const char *format, ...)
 {
     char text[sizeof failure->text];
@@ -15,7 +20,7 @@ bool failure_set(struct failure *failure, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
-        if (*p < 0x20 || *p == 0x7f)
+        if (is_control(*p))
             *p = '?';
     }
     memcpy(failure->text, text, sizeof text);
@@ -26,6 +31,12 @@ bool failure_no_memory(struct failure *failure, unsigned long long bytes, const 
 {
     return failure_set(failure, "no memory for %s (%llu bytes); use a smaller image, --size or fewer --levels", what,
                        bytes);
+}
+
+void failure_print_name(FILE *stream, const char *name)
+{
+    for (const unsigned char *p = (const unsigned char *)name; *p != '\0'; p++)
+        fputc(is_control(*p) ? '?' : *p, stream);
 }
 
 const char *failure_of_errno(int error)

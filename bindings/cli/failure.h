@@ -8,6 +8,7 @@
 #define CLI_FAILURE_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 struct failure {
     char text[1024];
@@ -19,6 +20,10 @@ bool failure_set(struct failure *failure, const char *format, ...) __attribute__
 
 /* For an allocation of `bytes` for `what`. */
 bool failure_no_memory(struct failure *failure, unsigned long long bytes, const char *what) __attribute__((cold));
+
+/* Prints the name of a file, which may hold anything: control characters (a line break, what moves a terminal's cursor)
+ * become '?'. */
+void failure_print_name(FILE *stream, const char *name);
 
 /* In words of a command line: "no such file or directory", with what to do about it where that is known. */
 const char *failure_of_errno(int error);

@@ -149,7 +149,8 @@ static void print_text(const struct options *options, const swin_model *model, F
     swin_model_info info;
     if (!know(model, &config, &info))
         return;
-    fprintf(stream, "%s\n", weights_label(options));
+    failure_print_name(stream, weights_label(options));
+    fputc('\n', stream);
     fprintf(stream, "  architecture  Swin Transformer V%d%s%s\n", config.version, *info.name != '\0' ? ", as " : "",
             info.name);
     fprintf(stream, "  parameters    %.2f million (%" PRIu64 "), %s\n", (double)info.parameter_count / 1e6,

@@ -59,7 +59,9 @@ static int dump(const struct options *options, const struct inputs *inputs, cons
     }
     if (!inputs->single && !options->quiet) {
         char preprocessing[SUMMARY_PREPROCESSING];
-        printf("model    %s\ninput    %s\n", plan.label, summary_preprocessing(options, preprocessing));
+        fputs("model    ", stdout);
+        failure_print_name(stdout, plan.label);
+        printf("\ninput    %s\n", summary_preprocessing(options, preprocessing));
         fflush(stdout);
     }
     colormap_create(&plan.colours);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "regular_file.h"
+
 enum {
     ALIGNMENT = 64,
     PREAMBLE = 10,       /* magic, version, 16-bit header length */
@@ -261,9 +263,9 @@ bool npy_read(const char *path, struct npy_array *array, struct failure *failure
     bool done = false;
 
     *array = (struct npy_array){0};
-    FILE *stream = fopen(path, "rb");
+    FILE *stream = regular_file_open(path, failure);
     if (stream == NULL)
-        return failure_set(failure, "%s: cannot be opened: %s", path, failure_of_errno(errno));
+        return false;
     text = read_header(stream, path, failure);
     if (text == NULL)
         goto out;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "picture.h"
+#include "regular_file.h"
 
 struct reader {
     const char *path;
@@ -152,9 +153,9 @@ static bool check_signature(FILE *stream, const char *path, struct failure *fail
 static bool read_file(struct reader *reader)
 {
     bool done = false;
-    reader->stream = fopen(reader->path, "rb");
+    reader->stream = regular_file_open(reader->path, reader->failure);
     if (reader->stream == NULL)
-        return failure_set(reader->failure, "%s: cannot be opened: %s", reader->path, failure_of_errno(errno));
+        return false;
     if (!check_signature(reader->stream, reader->path, reader->failure))
         goto out;
     reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning);

@@ -48,7 +48,9 @@ static void draw(struct progress *progress, const char *path)
     const char *slash = strrchr(path, '/');
     progress_bar(line, terminal_width(), progress->done, progress->total, clock_now() - progress->started,
                  slash != NULL ? slash + 1 : path);
-    fprintf(stderr, "\r%s\033[K", line);
+    fputc('\r', stderr);
+    failure_print_name(stderr, line);
+    fputs("\033[K", stderr);
     fflush(stderr);
 }
 
@@ -83,7 +85,9 @@ void progress_step(struct progress *progress, const char *path, const char *repo
         fflush(stdout);
         fprintf(stderr, "swin-dump: %s\n", failed->text);
     } else if (progress->lines) {
-        printf("[%d/%d] %s\n", progress->done, progress->total, path);
+        printf("[%d/%d] ", progress->done, progress->total);
+        failure_print_name(stdout, path);
+        putchar('\n');
         fflush(stdout);
     }
     if (progress->bar)

@@ -118,8 +118,11 @@ bool summary_write(const struct plan *plan, const struct image_run *run, const s
 void summary_print(const struct plan *plan, const struct image_run *run, FILE *stream)
 {
     char preprocessing[SUMMARY_PREPROCESSING];
-    fprintf(stream, "model    %s\n", plan->label);
-    fprintf(stream, "image    %s: %d x %d", run->path, run->file_width, run->file_height);
+    fputs("model    ", stream);
+    failure_print_name(stream, plan->label);
+    fputs("\nimage    ", stream);
+    failure_print_name(stream, run->path);
+    fprintf(stream, ": %d x %d", run->file_width, run->file_height);
     if (run->photo.width != run->file_width || run->photo.height != run->file_height)
         fprintf(stream, ", resized to %d x %d", run->photo.width, run->photo.height);
     if (run->canvas_width != run->photo.width || run->canvas_height != run->photo.height)

@@ -6,11 +6,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "regular_file.h"
+
 /* A checkpoint that must be converted first, by its first bytes: torch.save's ZIP, a pickle. */
 static bool is_pickled(const char *path)
 {
     unsigned char magic[4] = {0};
-    FILE *stream = fopen(path, "rb");
+    struct failure failure;
+    FILE *stream = regular_file_open(path, &failure);
     if (stream == NULL)
         return false;
     const size_t count = fread(magic, 1, sizeof magic, stream);

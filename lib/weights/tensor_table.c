@@ -23,18 +23,24 @@ swin_status sw_tensor_table_reserve(sw_tensor_table *table, size_t count, size_t
     size_t capacity, bytes;
     if (!sw_add(table->count, count, &capacity) || !sw_add(sizeof *table->names, name_bytes, &bytes))
         return sw_fail(err, SWIN_ERR_LIMIT, "too many tensors: %zu and %zu more", table->count, count);
-    sw_tensor *tensors = sw_alloc(capacity, sizeof *tensors);
     struct sw_names *names = sw_alloc(bytes, 1);
-    if (tensors == NULL || names == NULL) {
-        sw_free(tensors);
-        sw_free(names);
-        return sw_fail_memory(err, capacity * sizeof *tensors, "the table of tensors");
+    if (names == NULL)
+        return sw_fail_memory(err, bytes, "the names of tensors");
+    if (capacity > table->capacity) {
+        /* A half more than there is: a checkpoint may come in a thousand small files. */
+        if (capacity < table->capacity + table->capacity / 2)
+            capacity = table->capacity + table->capacity / 2;
+        sw_tensor *tensors = sw_alloc(capacity, sizeof *tensors);
+        if (tensors == NULL) {
+            sw_free(names);
+            return sw_fail_memory(err, capacity * sizeof *tensors, "the table of tensors");
+        }
+        if (table->count > 0)
+            memcpy(tensors, table->tensors, table->count * sizeof *tensors);
+        sw_free(table->tensors);
+        table->tensors = tensors;
+        table->capacity = capacity;
     }
-    if (table->count > 0)
-        memcpy(tensors, table->tensors, table->count * sizeof *tensors);
-    sw_free(table->tensors);
-    table->tensors = tensors;
-    table->capacity = capacity;
     names->previous = table->names;
     names->used = 0;
     names->size = name_bytes;

@@ -51,6 +51,30 @@ static void a_directory(void **state)
                            "there is no .png file");
 }
 
+/* A name may hold what a terminal obeys, and what lies in a directory need not be a file. */
+static void names_and_pipes(void **state)
+{
+    struct program program;
+    (void)state;
+    mkdir(place_path("odd"), 0777);
+    specimen_write_noise("odd/new\nline.png", 20, 20, 1);
+    specimen_write_noise("odd/\033[31mred.png", 20, 20, 2);
+    assert_int_equal(mkfifo(place_path("odd/pipe.png"), 0600), 0);
+    program = program_run(NULL, "@ %s -o %s --json --levels 0 --threads 1", place_path("odd"), place_path("odd-out"));
+    assert_int_equal(program.code, 1);
+    assert_non_null(strstr(program.out, "new?line.png\n"));
+    assert_non_null(strstr(program.out, "?[31mred.png\n"));
+    assert_null(strchr(program.out, '\033'));
+    assert_non_null(strstr(program.err, "odd/pipe.png: is a pipe or device, not a file"));
+    program_free(&program);
+    program = program_run(NULL, "@ %s -o %s --json", place_path("odd/\033[31mred.png"), place_path("odd-out/one"));
+    assert_int_equal(program.code, 0);
+    assert_null(strchr(program.out, '\033'));
+    program_free(&program);
+    program_assert_failure(program_run(NULL, "-q --info -w %s", place_path("odd/pipe.png")), 1,
+                           "is a device or pipe, expected a regular file");
+}
+
 static void progress_on_a_terminal(void **state)
 {
     const struct circumstances terminal = {.terminal = true};
@@ -239,9 +263,13 @@ static void interrupted(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_directory), cmocka_unit_test(progress_on_a_terminal),
-        cmocka_unit_test(verifying),   cmocka_unit_test(timing),
-        cmocka_unit_test(describing),  cmocka_unit_test(nothing_half_written),
+        cmocka_unit_test(a_directory),
+        cmocka_unit_test(names_and_pipes),
+        cmocka_unit_test(progress_on_a_terminal),
+        cmocka_unit_test(verifying),
+        cmocka_unit_test(timing),
+        cmocka_unit_test(describing),
+        cmocka_unit_test(nothing_half_written),
         cmocka_unit_test(interrupted),
     };
     if (argc != 3) {

@@ -273,6 +273,16 @@ def test_a_storage_of_bytes_needs_a_type(tmp_path):
     refuse(tmp_path, tensor(storage=b"U", numel=24), "holds no tensors")
 
 
+@pytest.mark.parametrize("line", [b"'.',{{}:1}", b"'',{[]}", b"'a", b"(" * 5000, b"'\\x4'", b"'\0'", b"'a' 'b'", b""])
+def test_text_that_is_no_quoted_string(tmp_path, line):
+    refuse(tmp_path, b"S" + line + b"\n.", "no quoted string")
+
+
+@pytest.mark.parametrize("pairs", [b"cfoo\nBar\n)R", b"N", b"K\x05", b"\x88", b"S'ab'\n"])
+def test_an_ordered_dict_of_no_pairs(tmp_path, pairs):
+    refuse(tmp_path, b"ccollections\nOrderedDict\n(" + pairs + b"tR.", "an OrderedDict is made of something")
+
+
 @pytest.mark.parametrize("args, message", [
     (b"N", "pickle calls something"),
     (b")", "a tensor is made of 0 parts"),

@@ -266,6 +266,7 @@ def test_the_thread_count_changes_nothing(model):
     (np.zeros((3, 61, 90), np.int32), r"an image is int32 \[3, 61, 90\], expected"),
     (np.zeros((0, 90, 3), np.uint8), r"uint8 \[0, 90, 3\].*; it is empty"),
     (np.zeros((0, 61, 90, 3), np.uint8), "; it is empty"),
+    (np.uint8(7), r"an image is uint8 \[\], .*; it is a single number"),
     (np.zeros((1, 1, 61, 90, 3), np.uint8), r"uint8 \[1, 1, 61, 90, 3\]"),
     ([], "the list of images is empty"),
     ([np.zeros((2, 61, 90, 3), np.uint8)], "entry 0 of the list is a batch of 2"),

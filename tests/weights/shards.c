@@ -133,6 +133,21 @@ static void the_same_tensor_in_two_shards_is_refused(void **state)
     must_fail(SWIN_ERR_FORMAT, "\"a\" occurs twice");
 }
 
+/* The second shard is not even looked for. */
+static void shards_are_read_as_far_as_the_index_goes(void **state)
+{
+    (void)state;
+    tensor_file large = {0};
+    for (int i = 0; i < 3; i++) {
+        const char name[2] = {(char)('p' + i), '\0'};
+        tensor_file_add_f32(&large, name, NULL, 1, 1);
+    }
+    tensor_file_write(&large, in_directory("large.safetensors"));
+    tensor_file_free(&large);
+    write_index("{\"weight_map\":{\"p\":\"large.safetensors\",\"q\":\"missing.safetensors\"}}");
+    must_fail(SWIN_ERR_FORMAT, "tensor \"q\" lies in large.safetensors");
+}
+
 static void a_broken_shard_is_named(void **state)
 {
     (void)state;
@@ -178,6 +193,7 @@ int main(void)
         TEST(tensors_of_all_shards_are_read),
         TEST(broken_indices_are_refused),
         TEST(the_same_tensor_in_two_shards_is_refused),
+        TEST(shards_are_read_as_far_as_the_index_goes),
         TEST(a_broken_shard_is_named),
         TEST(a_long_index_hits_the_limit),
         TEST(every_allocation_may_fail),

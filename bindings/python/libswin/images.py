@@ -98,6 +98,8 @@ def _wrong(array: np.ndarray) -> str:
     advice = ""
     if array.size == 0:
         advice = "it is empty"
+    elif array.ndim == 0:
+        advice = "it is a single number"
     elif array.dtype == np.float32 and shape[-1] == 3:
         advice = "float images are planar: .transpose(2, 0, 1), after normalisation"
     elif array.dtype == np.uint8 and array.ndim >= 3 and shape[-3] == 3:

@@ -110,7 +110,10 @@ def _first(args: tuple, what: str) -> Any:
 
 def _ordered_dict(loader: Loader, args: tuple) -> dict:
     made: dict[Any, Any] = {}
-    for pair in _first(args, "OrderedDict") if args else ():
+    pairs = args[0] if args else ()
+    if type(pairs) not in (list, tuple, dict):
+        raise ConvertError("an OrderedDict is made of something that is no list of pairs")
+    for pair in pairs.items() if type(pairs) is dict else pairs:
         if type(pair) not in (list, tuple) or len(pair) != 2:
             raise ConvertError("an OrderedDict is made of something that is no pair")
         made[key(pair[0])] = pair[1]

@@ -11,6 +11,7 @@ object to call, and long strings stay in the file until a tensor is written.
 from __future__ import annotations
 
 import ast
+import re
 import struct
 from typing import Any, Callable
 
@@ -23,6 +24,7 @@ from .tensors import Blob
 _LONG = 4096                # strings from this length on stay in the file
 _MAX_STEPS = 10_000_000     # a detector with its optimizer has some 100 000
 _MAX_INTEGER = 1024         # bytes of an integer
+_QUOTED = re.compile(rb"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*\"""")
 
 
 class _Mark:
@@ -233,9 +235,10 @@ class Machine:
     @_opcode(b"S")
     def _stringtext(self) -> None:
         line = self._cursor.line()
+        # Only what is one quoted string goes to Python's own parser.
         try:
-            value = ast.literal_eval("b" + line.decode("latin-1"))
-        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            value = ast.literal_eval("b" + line.decode("ascii")) if _QUOTED.fullmatch(line) else None
+        except (SyntaxError, ValueError):
             value = None
         if type(value) is not bytes:
             raise ConvertError(f"damaged pickle: no quoted string before offset {self._cursor.position}")
