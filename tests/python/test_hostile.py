@@ -8,6 +8,7 @@ import io
 import os
 import pickle
 import random
+import resource
 import struct
 import subprocess
 import sys
@@ -177,23 +178,36 @@ def test_nothing_is_imported(tmp_path):
 # Programs that would cost memory, time or the stack
 
 def run_limited(tmp_path, data: bytes) -> str:
-    """Converts in a process with 512 MB of memory beyond what Python and numpy need, and 20 s of CPU time."""
+    """Converts in a child with 512 MB of memory beyond what Python and numpy need, 1 MB of stack, and 20 s of CPU."""
     (tmp_path / "in").write_bytes(data)
-    program = ("import resource, sys; from libswin.convert import checkpoint; from libswin.errors import ConvertError\n"
-               "now = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-               "resource.setrlimit(resource.RLIMIT_AS, (now + (512 << 20),) * 2)\n"
-               "resource.setrlimit(resource.RLIMIT_CPU, (20, 20))\n"
-               "try: print(checkpoint(sys.argv[1], sys.argv[2])[:3])\n"
-               "except ConvertError as error: print(error)")
-    done = subprocess.run([sys.executable, "-c", program, tmp_path / "in",
-                          tmp_path / "out"], capture_output=True, text=True)
-    assert done.returncode == 0, (done.returncode, done.stderr)
-    return done.stdout
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (now + (512 << 20),) * 2)
+            resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
+            resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+            try:
+                said = str(checkpoint(tmp_path / "in", tmp_path / "out")[:3])
+            except ConvertError as error:
+                said = str(error)
+            os.write(theirs, said.encode())
+            os._exit(0)
+        except BaseException as error:
+            os.write(theirs, repr(error).encode())
+        finally:
+            os._exit(1)
+    os.close(theirs)
+    with open(ours, "rb") as said:
+        text = said.read().decode()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, text
+    return text
 
 
 COSTLY = [
-    ("a key nested a million deep", b"\x80\x02}()" + b"\x85" * 1_000_000 + b"K\1u.", "holds no tensors"),
-    ("a list nested a million deep", b"\x80\x02}X\1\0\0\0a" + b"]" * 1_000_000 + b"a" * 999_999 + b"s.", "holds no"),
+    ("a key nested deeper than the stack", b"\x80\x02}()" + b"\x85" * 100_000 + b"K\1u.", "holds no tensors"),
+    ("a list nested deeper than the stack", b"\x80\x02}X\1\0\0\0a" + b"]" * 100_000 + b"a" * 99_999 + b"s.", "holds no"),
     ("a memo of a billion entries", b"\x80\x02}r" + struct.pack("<I", 0x3fffffff) + b".", "holds no tensors"),
     ("a string of 2^62 bytes", b"\x80\x04\x8e" + struct.pack("<Q", 1 << 62) + b"x.", "truncated"),
     ("a text of 2^64-1 bytes", b"\x80\x04\x8d" + struct.pack("<Q", (1 << 64) - 1) + b"x.", "truncated"),
@@ -333,8 +347,10 @@ def attempt(path, out) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_truncated_anywhere(tmp_path, name):
     data = open(fixture(name), "rb").read()
-    for length in list(range(0, len(data), 13)) + [len(data) - 1]:
-        (tmp_path / "in").write_bytes(data[:length])
+    (tmp_path / "in").write_bytes(data)
+    # Shorter and shorter: a file that is written anew each time costs more than all else here.
+    for length in [len(data) - 1, *reversed(range(0, len(data) - 1, 13))]:
+        os.truncate(tmp_path / "in", length)
         with pytest.raises(ConvertError):
             checkpoint(tmp_path / "in", tmp_path / "out")
     assert os.listdir(tmp_path) == ["in"]
@@ -359,6 +375,8 @@ def test_damaged_anywhere(tmp_path, name):
                 del bad[at:at + rng.randrange(1, 9)]
             else:
                 bad[at:at] = bad[at:at + rng.randrange(1, 40)]
+        for old in os.listdir(tmp_path):  # overwritten, a file is flushed to the disk
+            os.unlink(tmp_path / old)
         (tmp_path / "in").write_bytes(bad)
         try:
             attempt(tmp_path / "in", tmp_path / "out")
