@@ -41,10 +41,10 @@ static struct colour path_colour(double t)
     double chroma = 0.183 * pow(sin(pi * (0.05 + 0.84 * t)), 0.68);
     double rgb[3];
 
-    for (;; chroma *= 0.995) {
+    linear_rgb((struct oklab){lightness, chroma * cos(hue), chroma * sin(hue)}, rgb);
+    while (!on_screen(rgb) && chroma >= 1e-3) {
+        chroma *= 0.995;
         linear_rgb((struct oklab){lightness, chroma * cos(hue), chroma * sin(hue)}, rgb);
-        if (on_screen(rgb) || chroma < 1e-3)
-            break;
     }
     return (struct colour){srgb_byte(rgb[0]), srgb_byte(rgb[1]), srgb_byte(rgb[2])};
 }

@@ -177,7 +177,7 @@ static bool parse_path(int id, const char **path, const char *text, struct failu
 
 static bool parse_option(struct options *options, int id, const char *text, struct failure *failure)
 {
-    int32_t layout;
+    int32_t layout = SWIN_LAYOUT_NCHW;
     switch (id) {
     case 'w':
         return parse_path(id, &options->weights, text, failure);

@@ -18,6 +18,7 @@ static void axis_destroy(struct axis *axis)
     free(axis->first);
     free(axis->count);
     free(axis->weights);
+    *axis = (struct axis){0};
 }
 
 static double triangle(double x)
@@ -39,7 +40,8 @@ static bool axis_create(struct axis *axis, int32_t inputs, double extent, int32_
     axis->weights = count <= SIZE_MAX / sizeof *axis->weights ? malloc(count * sizeof *axis->weights) : NULL;
     if (axis->first == NULL || axis->count == NULL || axis->weights == NULL) {
         axis_destroy(axis);
-        return failure_no_memory(failure, count * sizeof *axis->weights, "resampling");
+        failure_no_memory(failure, count * sizeof *axis->weights, "resampling");
+        return false;
     }
 
     for (int32_t i = 0; i < outputs; i++) {
@@ -70,7 +72,7 @@ enum { WEIGHT_BITS = 22 };
 static int32_t *quantised_weights(const struct axis *axis, int32_t outputs, struct failure *failure)
 {
     const size_t count = (size_t)outputs * (size_t)axis->width;
-    int32_t *weights = malloc(count * sizeof *weights);
+    int32_t *weights = calloc(count, sizeof *weights);
     if (weights == NULL) {
         failure_no_memory(failure, count * sizeof *weights, "resampling");
         return NULL;

@@ -88,7 +88,8 @@ SW_INLINE void store_block(float *map, size_t plane, const float *x, int32_t n, 
 static void store_channels_first(float *map, size_t plane, const float *x, int32_t rows, int32_t channels,
                                  const sw_norm *norm)
 {
-    const size_t line = BLOCK * sizeof(float), odd = (uintptr_t)map % line;
+    const size_t line = BLOCK * sizeof(float);
+    const size_t odd = (uintptr_t)map % line; /* NOLINT(clang-analyzer-deadcode.DeadStores): plain C has no use */
     const bool stream = VF_CAN_STREAM && plane % BLOCK == 0 && odd % sizeof(float) == 0 &&
                         plane * (size_t)channels * sizeof(float) >= STREAM_BYTES;
     for (int32_t r = 0; r < rows;) {

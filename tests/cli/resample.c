@@ -140,6 +140,21 @@ static void a_picture_may_reach_beyond_the_cells(void **state)
         assert_true(samples[i] == 5);
 }
 
+/* What was had when the weights were refused is released, once. */
+static void more_memory_than_there_is(void **state)
+{
+    const float cell = 1;
+    const struct grid grid = {1, 1, 1, 1e14, &cell};
+    float sample;
+    struct failure failure;
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* ends a program that asks for as much */
+#endif
+    assert_false(grid_resample(&grid, 1, 10000000, &sample, &failure));
+    assert_non_null(strstr(failure.text, "no memory for resampling"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +163,7 @@ int main(void)
         cmocka_unit_test(cells_lie_over_their_pixels),
         cmocka_unit_test(shrinking_a_grid_averages),
         cmocka_unit_test(a_picture_may_reach_beyond_the_cells),
+        cmocka_unit_test(more_memory_than_there_is),
     };
     return cmocka_run_group_tests_name("cli-resample", tests, NULL, NULL);
 }
