@@ -146,8 +146,16 @@ bool batch_run(const struct plan *plan, const struct inputs *inputs)
     const bool all = batch.progress.done == inputs->count && batch.progress.failed == 0;
     if (batch.progress.failed > 0 && inputs->count > 1)
         list_failures(&batch);
-    else if (all && inputs->count > 1 && !plan->options->quiet)
-        printf("%d images done\n", inputs->count);
+    const int good = batch.progress.done - batch.progress.failed;
+    if (inputs->count > 1 && !plan->options->quiet && good > 0) {
+        printf("%d image%s done", good, good == 1 ? "" : "s");
+        if (options_write(plan->options)) {
+            fputs(", written to ", stdout);
+            failure_print_name(stdout, plan->options->out);
+            fputs("/<image name>/", stdout);
+        }
+        putchar('\n');
+    }
     if (interruption_seen() && batch.progress.done < inputs->count)
         fprintf(stderr, "swin-dump: interrupted; %d of %d images were not done\n", inputs->count - batch.progress.done,
                 inputs->count);

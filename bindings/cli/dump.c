@@ -32,7 +32,7 @@ static bool write_files(const struct plan *plan, const struct image_run *run, co
 {
     const struct options *options = plan->options;
     struct output output = {0};
-    if (!options->npy && !options->png && !options->json)
+    if (!options_write(options))
         return true;
     if (!output_open(&output, directory, failure))
         return false;
@@ -83,12 +83,14 @@ bool dump_image(const struct plan *plan, swin_session *session, const char *path
     FILE *stream = open_memstream(report, &length);
     if (stream == NULL)
         return failure_no_memory(failure, 1, "a report");
-    done = image_run_create(&run, plan, session, path, failure);
+    done = image_run_create(&run, plan, path, failure);
     if (done) {
+        done = (reference == NULL || verify_check(&run, reference, failure)) &&
+               image_run_compute(&run, plan, session, failure);
         const bool talk = !options->quiet && (single || options->bench > 0 || reference != NULL);
-        if (talk)
+        if (done && talk)
             summary_print(plan, &run, stream);
-        if (reference != NULL) {
+        if (done && reference != NULL) {
             done = findings.verified = verify_run(&findings.verification, &run, reference, failure);
             if (done && talk)
                 verify_print(&findings.verification, stream);

@@ -113,26 +113,17 @@ bool image_run_compute(struct image_run *run, const struct plan *plan, swin_sess
     if (swin_session_run(session, &image, 1, &maps, &error) != SWIN_OK)
         return failure_set(failure, "%s: %s", run->path, error.message);
     run->run_ms = 1e3 * (clock_now() - started);
+    if (swin_session_get_info(session, &run->session, sizeof run->session, &error) != SWIN_OK)
+        return failure_set(failure, "%s: %s", run->path, error.message);
     return true;
 }
 
-bool image_run_create(struct image_run *run, const struct plan *plan, swin_session *session, const char *path,
-                      struct failure *failure)
+bool image_run_create(struct image_run *run, const struct plan *plan, const char *path, struct failure *failure)
 {
     *run = (struct image_run){.path = path};
-    if (!read_photo(run, plan->options, failure))
-        goto fail;
-    if (!set_canvas(run, plan->options, failure) || !choose_levels(run, plan, failure) ||
-        !image_run_compute(run, plan, session, failure))
-        goto fail;
-    swin_error error;
-    if (swin_session_get_info(session, &run->session, sizeof run->session, &error) != SWIN_OK) {
-        failure_set(failure, "%s: %s", path, error.message);
-        goto fail;
-    }
-    return true;
-
-fail:
+    if (read_photo(run, plan->options, failure) && set_canvas(run, plan->options, failure) &&
+        choose_levels(run, plan, failure))
+        return true;
     image_run_destroy(run);
     return false;
 }

@@ -26,11 +26,11 @@ struct image_run {
     double read_ms, resize_ms, run_ms;
 };
 
-/* Everything up to the maps. To be released with image_run_destroy() on success. */
-bool image_run_create(struct image_run *run, const struct plan *plan, swin_session *session, const char *path,
-                      struct failure *failure);
+/* Everything before the maps are computed: pixels, sizes, memory. To be released with image_run_destroy() on success.
+ */
+bool image_run_create(struct image_run *run, const struct plan *plan, const char *path, struct failure *failure);
 
-/* Computes the maps once more. */
+/* Computes the maps, as often as it is called. */
 bool image_run_compute(struct image_run *run, const struct plan *plan, swin_session *session, struct failure *failure);
 
 void image_run_destroy(struct image_run *run);

@@ -10,8 +10,10 @@
 #include "batch.h"
 #include "info.h"
 #include "interruption.h"
+#include "output.h"
 #include "picture.h"
 #include "summary.h"
+#include "verify.h"
 #include "weights.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -53,7 +55,8 @@ static int dump(const struct options *options, const struct inputs *inputs, cons
     struct failure failure;
     swin_error error;
 
-    if (swin_model_config(model, &plan.config, sizeof plan.config, &error) != SWIN_OK) {
+    if (swin_model_config(model, &plan.config, sizeof plan.config, &error) != SWIN_OK ||
+        swin_model_get_info(model, &plan.info, sizeof plan.info, &error) != SWIN_OK) {
         failure_set(&failure, "%s", error.message);
         return complain(&failure, EXIT_FAILED);
     }
@@ -61,7 +64,13 @@ static int dump(const struct options *options, const struct inputs *inputs, cons
         char preprocessing[SUMMARY_PREPROCESSING];
         fputs("model    ", stdout);
         failure_print_name(stdout, plan.label);
-        printf("\ninput    %s\n", summary_preprocessing(options, preprocessing));
+        printf("\nwindows  %s\ninput    %s\n", plan.info.window_reason,
+               summary_preprocessing(options, preprocessing));
+        if (options_write(options)) {
+            fputs("output   ", stdout);
+            failure_print_name(stdout, options->out);
+            puts("/<image name>/");
+        }
         fflush(stdout);
     }
     colormap_create(&plan.colours);
@@ -69,11 +78,14 @@ static int dump(const struct options *options, const struct inputs *inputs, cons
     return batch_run(&plan, inputs) ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* A single image that cannot be read is said before the model is opened, which can take a while. */
+/* What can be seen to go wrong before the model is opened, which can take a while: a single image that cannot be read,
+ * no references, no room for what is to be written. */
 static bool prepare(const struct options *options, struct inputs *inputs, struct failure *failure)
 {
     return inputs_collect(inputs, options->inputs, options->input_count, failure) &&
-           (!inputs->single || picture_probe_png(inputs->items[0].path, options->max_pixels, failure));
+           (!inputs->single || picture_probe_png(inputs->items[0].path, options->max_pixels, failure)) &&
+           (options->verify == NULL || verify_probe(options, inputs->single, failure)) &&
+           (!options_write(options) || output_probe(options->out, failure));
 }
 
 static int run(const struct options *options)

@@ -256,43 +256,65 @@ static bool read_values(FILE *stream, const char *path, size_t value_size, struc
     return true;
 }
 
-bool npy_read(const char *path, struct npy_array *array, struct failure *failure)
+/* Opens a file up to its values, of `value_size` bytes each; NULL with a failure set. */
+static FILE *open_array(const char *path, struct npy_array *array, size_t *value_size, struct failure *failure)
 {
     struct header header = {0};
-    char *text = NULL;
-    bool done = false;
-
     *array = (struct npy_array){0};
     FILE *stream = regular_file_open(path, failure);
     if (stream == NULL)
-        return false;
-    text = read_header(stream, path, failure);
+        return NULL;
+    char *text = read_header(stream, path, failure);
     if (text == NULL)
-        goto out;
+        goto fail;
     if (!parse_header(text, &header)) {
         failure_set(failure, "%s: broken .npy header; write the file again with numpy.save", path);
-        goto out;
+        goto fail;
     }
     const bool is_float = strcmp(header.type, "<f4") == 0;
+    *value_size = is_float ? 4 : 8;
     if (!is_float && strcmp(header.type, "<f8") != 0) {
         failure_set(failure, "%s: holds '%s', not float32 ('<f4') or float64 ('<f8'); save array.astype('float32')",
                     path, header.type);
-        goto out;
+        goto fail;
     }
     if (header.fortran) {
         failure_set(failure, "%s: is in Fortran order; save numpy.ascontiguousarray(array)", path);
-        goto out;
+        goto fail;
     }
     array->shape = header.shape;
     if (!count_of(&header.shape, &array->count)) {
         failure_set(failure, "%s: its shape has more values than a file can hold; write the file again", path);
-        goto out;
+        goto fail;
     }
-    done = read_values(stream, path, is_float ? 4 : 8, array, failure);
+    free(text);
+    return stream;
 
-out:
+fail:
     free(text);
     fclose(stream);
+    return NULL;
+}
+
+bool npy_probe(const char *path, struct npy_shape *shape, struct failure *failure)
+{
+    struct npy_array array;
+    size_t value_size;
+    FILE *stream = open_array(path, &array, &value_size, failure);
+    if (stream == NULL)
+        return false;
+    fclose(stream);
+    *shape = array.shape;
+    return true;
+}
+
+bool npy_read(const char *path, struct npy_array *array, struct failure *failure)
+{
+    size_t value_size;
+    FILE *stream = open_array(path, array, &value_size, failure);
+    const bool done = stream != NULL && read_values(stream, path, value_size, array, failure);
+    if (stream != NULL)
+        fclose(stream);
     if (!done)
         npy_destroy(array);
     return done;

@@ -30,6 +30,9 @@ struct npy_array {
 bool npy_write(FILE *stream, const char *path, const struct npy_shape *shape, const float *values,
                struct failure *failure);
 
+/* The shape alone: what npy_read() would find, short of values that are missing. */
+bool npy_probe(const char *path, struct npy_shape *shape, struct failure *failure);
+
 /* Frees with npy_destroy(). */
 bool npy_read(const char *path, struct npy_array *array, struct failure *failure);
 void npy_destroy(struct npy_array *array);

@@ -23,6 +23,7 @@ enum option_id {
     ID_IMAGE_SIZE,
     ID_LINEAGE,
     ID_OUT_NORM,
+    ID_PREFIX,
     ID_PNG,
     ID_NPY,
     ID_JSON,
@@ -49,6 +50,7 @@ static const struct option known_options[] = {
     {"image-size", required_argument, NULL, ID_IMAGE_SIZE},
     {"lineage", required_argument, NULL, ID_LINEAGE},
     {"out-norm", required_argument, NULL, ID_OUT_NORM},
+    {"prefix", required_argument, NULL, ID_PREFIX},
     {"png", no_argument, NULL, ID_PNG},
     {"npy", no_argument, NULL, ID_NPY},
     {"json", no_argument, NULL, ID_JSON},
@@ -103,12 +105,15 @@ static bool parse_colour(int id, float channels[3], const char *text, struct fai
 }
 
 /* One window for all stages, or one for each. */
-static bool parse_windows(int id, int32_t windows[SWIN_MAX_STAGES][2], const char *text, struct failure *failure)
+static bool parse_windows(int id, int32_t windows[SWIN_MAX_STAGES][2], int *count, const char *text,
+                          struct failure *failure)
 {
-    const int count = value_sizes(text, windows, SWIN_MAX_STAGES, 1, 1024);
-    if (count == 0)
-        return unexpected(failure, id, text, "a window in tokens, or one for each stage, e.g. 7 or 16,16,16,8 or 7x12");
-    for (int i = count; count == 1 && i < SWIN_MAX_STAGES; i++)
+    *count = value_sizes(text, windows, SWIN_MAX_STAGES, 1, 128);
+    if (*count == 0)
+        return unexpected(failure, id, text,
+                          "the side of a window, 1 to 128 tokens, or rows x columns; for all stages, or for each: "
+                          "7 or 7x12 or 16,16,16,8");
+    for (int i = 1; *count == 1 && i < SWIN_MAX_STAGES; i++)
         memcpy(windows[i], windows[0], sizeof windows[0]);
     return true;
 }
@@ -142,8 +147,8 @@ static const struct choice out_norms[] = {
     {"auto", SWIN_OUT_NORM_AUTO}, {"on", SWIN_OUT_NORM_ON}, {"off", SWIN_OUT_NORM_OFF}, {NULL, 0}};
 
 static const struct choice lineages[] = {{"auto", SWIN_LINEAGE_AUTO},
-                                         {"det", SWIN_LINEAGE_DETECTION},
-                                         {"cls", SWIN_LINEAGE_MICROSOFT},
+                                         {"detection", SWIN_LINEAGE_DETECTION},
+                                         {"microsoft", SWIN_LINEAGE_MICROSOFT},
                                          {"torchvision", SWIN_LINEAGE_TORCHVISION},
                                          {"timm", SWIN_LINEAGE_TIMM},
                                          {"huggingface", SWIN_LINEAGE_HUGGINGFACE},
@@ -213,10 +218,14 @@ static bool parse_option(struct options *options, int id, const char *text, stru
         options->bgr = true;
         return true;
     case ID_WINDOW:
-        return parse_windows(id, options->model.window, text, failure);
+        return parse_windows(id, options->model.window, &options->window_count, text, failure);
     case ID_PRETRAINED_WINDOW:
-        return parse_windows(id, options->model.pretrained_window, text, failure);
+        return parse_windows(id, options->model.pretrained_window, &options->pretrained_window_count, text, failure);
+    case ID_PREFIX:
+        options->model.prefix = text;
+        return true;
     case ID_LINEAGE:
+        text = strcmp(text, "det") == 0 ? "detection" : strcmp(text, "cls") == 0 ? "microsoft" : text;
         return parse_choice(id, &options->model.lineage, lineages, text, failure);
     case ID_OUT_NORM:
         return parse_choice(id, &options->model.out_norm, out_norms, text, failure);
@@ -265,8 +274,7 @@ static bool finish(struct options *options, struct failure *failure)
     }
     if (options->input_count == 0)
         return failure_set(failure, "no image given; name a PNG file or a directory of them (see swin-dump --help)");
-    const bool chosen = options->png || options->npy || options->json;
-    if (!chosen && options->verify == NULL && options->bench == 0)
+    if (!options_write(options) && options->verify == NULL && options->bench == 0)
         options->png = options->json = true;
     return true;
 }
@@ -310,10 +318,14 @@ const char *options_help(void)
            "Model\n"
            "  -w, --weights FILE         safetensors checkpoint (default: a built-in Swin-T with random weights)\n"
            "      --info                 print what the checkpoint is and stop; with --json for machines\n"
-           "      --window W[,W..]       override the window, for all stages or each: 7, 16,16,16,8 or 7x12\n"
+           "      --prefix P             which network of a file with several: what stands before its names\n"
+           "      --window W[,W..]       in tokens, for all stages or each: 7, 7x12 (rows x columns), 16,16,16,8;\n"
+           "                             V1's position biases are resized where the file has another window\n"
            "      --pretrained-window W[,W..]   V2: the window of pre-training, likewise\n"
-           "      --image-size HxW       size the model was made for, where its lineage asks (timm)\n"
-           "      --lineage L            auto, det, cls, torchvision, timm, huggingface or mmpretrain\n"
+           "      --image-size HxW       size the model was made for, by which timm's and Hugging Face's V2\n"
+           "                             lineages limit windows (default: as the file tells, else each image's own)\n"
+           "      --lineage L            whose arithmetic: auto, detection (det), microsoft (cls), torchvision, timm,\n"
+           "                             huggingface or mmpretrain\n"
            "      --out-norm N           LayerNorm on each level: auto (as in the file), on or off\n"
            "\n"
            "Image\n"

@@ -32,6 +32,7 @@ struct options {
     int32_t precision; /* a swin_precision */
     int32_t threads;   /* 0: all CPUs */
     swin_model_params model;
+    int window_count, pretrained_window_count; /* how many were given: 0, 1 for all stages, one for each */
 
     bool png, npy, json;
     bool quiet;
@@ -42,6 +43,12 @@ struct options {
 
 /* False with a failure set for anything that is not understood: exit code 2. */
 bool options_parse(struct options *options, int argc, char **argv, struct failure *failure);
+
+/* Whether files are to be written. */
+static inline bool options_write(const struct options *options)
+{
+    return options->png || options->npy || options->json;
+}
 
 const char *options_help(void);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,33 @@ static void remove_directories(struct output *output)
             length--;
         output->directory[length] = '\0';
     }
+}
+
+/* Of the directory, or the nearest one above it that is there. */
+static bool probe(char *path, struct failure *failure)
+{
+    struct stat status;
+    while (stat(path, &status) != 0) {
+        if (errno != ENOENT)
+            return failure_set(failure, "%s: cannot be made a directory: %s", path, failure_of_errno(errno));
+        const char *above = dirname(path);
+        memmove(path, above, strlen(above) + 1);
+    }
+    if (!S_ISDIR(status.st_mode))
+        return failure_set(failure, "%s: cannot be made a directory: %s", path, failure_of_errno(EEXIST));
+    if (access(path, W_OK | X_OK) != 0)
+        return failure_set(failure, "%s: cannot be written to: %s", path, failure_of_errno(errno));
+    return true;
+}
+
+bool output_probe(const char *directory, struct failure *failure)
+{
+    char *path = strdup(directory);
+    if (path == NULL)
+        return failure_no_memory(failure, strlen(directory), "a path");
+    const bool done = probe(path, failure);
+    free(path);
+    return done;
 }
 
 bool output_open(struct output *output, const char *directory, struct failure *failure)

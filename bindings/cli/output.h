@@ -26,6 +26,9 @@ struct output {
     FILE *stream;
 };
 
+/* Whether files could be written into the directory, as far as can be told without making anything. */
+bool output_probe(const char *directory, struct failure *failure);
+
 /* Creates the directory and its parents where they are missing. */
 bool output_open(struct output *output, const char *directory, struct failure *failure);
 

@@ -13,6 +13,7 @@ struct plan {
     const swin_model *model;
     const char *label; /* of the weights */
     swin_config config;
+    swin_model_info info;
     struct colormap colours;
 };
 

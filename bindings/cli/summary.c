@@ -120,14 +120,14 @@ void summary_print(const struct plan *plan, const struct image_run *run, FILE *s
     char preprocessing[SUMMARY_PREPROCESSING];
     fputs("model    ", stream);
     failure_print_name(stream, plan->label);
-    fputs("\nimage    ", stream);
+    fprintf(stream, "\nwindows  %s\nimage    ", plan->info.window_reason);
     failure_print_name(stream, run->path);
     fprintf(stream, ": %d x %d", run->file_width, run->file_height);
     if (run->photo.width != run->file_width || run->photo.height != run->file_height)
         fprintf(stream, ", resized to %d x %d", run->photo.width, run->photo.height);
     if (run->canvas_width != run->photo.width || run->canvas_height != run->photo.height)
         fprintf(stream, ", padded to %d x %d", run->canvas_width, run->canvas_height);
-    fprintf(stream, "\ninput    %s\n", summary_preprocessing(plan->options, preprocessing));
+    fprintf(stream, " (width x height)\ninput    %s\n", summary_preprocessing(plan->options, preprocessing));
     fprintf(stream, "engine   %s, %d thread%s, %s, %s %s: %.1f ms\n", precision_name(&run->session),
             run->session.threads, run->session.threads == 1 ? "" : "s", run->session.kernels, run->session.backend,
             run->session.matmul, run->run_ms);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "verify.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "json_value.h"
 #include "npy.h"
@@ -52,25 +55,76 @@ static bool same_shape(const struct npy_shape *found, const struct npy_shape *wa
            memcmp(found->size, wanted->size + skipped, (size_t)found->dimensions * sizeof found->size[0]) == 0;
 }
 
+static char *reference_path(const char *directory, int32_t level, struct failure *failure)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/c%d.npy", directory, level + 2) >= 0)
+        return path;
+    failure_no_memory(failure, strlen(directory), "a path");
+    return NULL;
+}
+
+bool verify_probe(const struct options *options, bool single, struct failure *failure)
+{
+    struct stat status;
+    if (stat(options->verify, &status) != 0 || !S_ISDIR(status.st_mode))
+        return failure_set(failure, "%s: no directory with .npy files to compare with; give one to --verify",
+                           options->verify);
+    for (int32_t level = 0; single && level < SWIN_MAX_STAGES; level++) {
+        /* How many levels the model has is not known yet. */
+        if (options->levels_given ? !options->levels[level] : level > 0)
+            continue;
+        char *path = reference_path(options->verify, level, failure);
+        const bool there = path != NULL && access(path, R_OK) == 0;
+        if (path != NULL && !there)
+            failure_set(failure, "%s: cannot be opened: %s", path, failure_of_errno(errno));
+        free(path);
+        if (!there)
+            return false;
+    }
+    return true;
+}
+
+static struct npy_shape shape_of(const struct feature_map *map)
+{
+    const swin_output_info *info = &map->info;
+    return map->nhwc ? (struct npy_shape){4, {1, info->height, info->width, info->channels}}
+                     : (struct npy_shape){4, {1, info->channels, info->height, info->width}};
+}
+
+static bool check_shape(const struct npy_shape *found, const struct feature_map *map, const char *path,
+                        struct failure *failure)
+{
+    const struct npy_shape wanted = shape_of(map);
+    char found_text[NPY_SHAPE_TEXT];
+    char wanted_text[NPY_SHAPE_TEXT];
+    return same_shape(found, &wanted) ||
+           failure_set(failure, "%s: has shape %s, this image gives %s; compare the same --size, --layout and model",
+                       path, npy_shape_text(found, found_text), npy_shape_text(&wanted, wanted_text));
+}
+
+bool verify_check(const struct image_run *run, const char *directory, struct failure *failure)
+{
+    bool fits = true;
+    for (int i = 0; i < run->level_count && fits; i++) {
+        struct npy_shape shape;
+        char *path = reference_path(directory, run->levels[i].info.level, failure);
+        fits = path != NULL && npy_probe(path, &shape, failure) && check_shape(&shape, &run->levels[i], path, failure);
+        free(path);
+    }
+    return fits;
+}
+
 static bool compare_level(struct comparison *result, const struct feature_map *map, const char *path, bool bf16,
                           struct failure *failure)
 {
-    const swin_output_info *info = &map->info;
-    const struct npy_shape wanted = map->nhwc ? (struct npy_shape){4, {1, info->height, info->width, info->channels}}
-                                              : (struct npy_shape){4, {1, info->channels, info->height, info->width}};
     struct npy_array reference;
-    char found_text[NPY_SHAPE_TEXT];
-    char wanted_text[NPY_SHAPE_TEXT];
-
     if (!npy_read(path, &reference, failure))
         return false;
-    const bool fits = same_shape(&reference.shape, &wanted);
+    const bool fits = check_shape(&reference.shape, map, path, failure);
     if (fits) {
         *result = verify_compare(map->data, reference.values, reference.count, bf16);
-        result->level = info->level;
-    } else {
-        failure_set(failure, "%s: has shape %s, this image gives %s; compare the same --size, --layout and model", path,
-                    npy_shape_text(&reference.shape, found_text), npy_shape_text(&wanted, wanted_text));
+        result->level = map->info.level;
     }
     npy_destroy(&reference);
     return fits;
@@ -81,10 +135,9 @@ bool verify_run(struct verification *verification, const struct image_run *run, 
 {
     *verification = (struct verification){.bf16 = run->session.precision == SWIN_PRECISION_BF16};
     for (int i = 0; i < run->level_count; i++) {
-        char *path = NULL;
-        if (asprintf(&path, "%s/c%d.npy", directory, run->levels[i].info.level + 2) < 0)
-            return failure_no_memory(failure, strlen(directory), "a path");
-        const bool done = compare_level(&verification->levels[i], &run->levels[i], path, verification->bf16, failure);
+        char *path = reference_path(directory, run->levels[i].info.level, failure);
+        const bool done =
+            path != NULL && compare_level(&verification->levels[i], &run->levels[i], path, verification->bf16, failure);
         free(path);
         if (!done)
             return false;
@@ -105,9 +158,11 @@ bool verify_judge(const struct verification *verification, const struct image_ru
     }
     if (*levels == '\0')
         return true;
-    return failure_set(failure,
-                       "%s: %s beyond the %s tolerance of the maps in %s; check weights, --lineage, --mean and --std",
-                       run->path, levels, verification->bf16 ? "bf16" : "f32", directory);
+    return failure_set(
+        failure,
+        "%s: %s beyond the %s tolerance of the maps in %s; check weights, --lineage, --image-size, --window, "
+        "--mean and --std",
+        run->path, levels, verification->bf16 ? "bf16" : "f32", directory);
 }
 
 void verify_print(const struct verification *verification, FILE *stream)

@@ -31,6 +31,13 @@ struct verification {
 /* Two arrays of `count` values. */
 struct comparison verify_compare(const float *values, const double *reference, size_t count, bool bf16);
 
+/* Whether there is anything to compare with, looked at before the work; `single`: one image, whose references lie in
+ * --verify's directory itself. */
+bool verify_probe(const struct options *options, bool single, struct failure *failure);
+
+/* Whether the references of the run's levels are there and have the shapes of its maps, before it is computed. */
+bool verify_check(const struct image_run *run, const char *directory, struct failure *failure);
+
 /* Against `directory`/c2.npy and so on. False when a file is missing or has another shape. */
 bool verify_run(struct verification *verification, const struct image_run *run, const char *directory,
                 struct failure *failure);

@@ -30,7 +30,7 @@ typedef struct sw_recognition {
     sw_resample_rule resample;
     const char *dialect;
     const char *lineage_reason;
-    char window_reason[200];
+    char window_reason[320];
 } sw_recognition;
 
 /* Recognises what an open checkpoint holds; `path` is for the names beside it, `params` sized as this library knows it.

@@ -234,7 +234,7 @@ static swin_status decide_v2_stage(const sw_checkpoint *checkpoint, sw_recogniti
         set_pair(pretrained, source->name.pretrained[stage], source->name.pretrained[stage]);
         *pretrained_from = "the published file name";
     } else {
-        *pretrained_from = "nowhere, so taken as the window";
+        *pretrained_from = "nowhere: taken as the windows";
     }
     return SWIN_OK;
 }
@@ -245,12 +245,49 @@ static swin_status decide_v1_stage(sw_recognition *recognition, const struct sou
     int32_t *window = recognition->config.window[stage];
     SW_TRY(stored_table_window(recognition, source, stage, err));
     memcpy(window, recognition->stored_window[stage], sizeof recognition->stored_window[stage]);
-    *window_from = "the size of the bias tables";
+    *window_from = "the sizes of the position bias tables";
     if (is_given(source->params->window[stage])) {
         memcpy(window, source->params->window[stage], sizeof source->params->window[stage]);
         *window_from = "the caller";
     }
     return SWIN_OK;
+}
+
+/* V1: the numbers of another window are made of those in the file, and whoever asked for it should know. Appended to
+ * the reason. */
+static void note_resized_biases(sw_recognition *recognition)
+{
+    const swin_config *config = &recognition->config;
+    const int32_t(*stored)[2] = (const int32_t(*)[2])recognition->stored_window;
+    const size_t used = strlen(recognition->window_reason), left = sizeof recognition->window_reason - used;
+    int32_t resized = 0, first = 0;
+    bool alike = true;
+    for (int32_t stage = config->stages - 1; stage >= 0 && config->version == 1; stage--) {
+        if (memcmp(config->window[stage], stored[stage], sizeof stored[stage]) == 0)
+            continue;
+        alike = resized == 0 || (alike && memcmp(stored[stage], stored[first], sizeof stored[stage]) == 0 &&
+                                 memcmp(config->window[stage], config->window[first], sizeof stored[stage]) == 0);
+        first = stage;
+        resized++;
+    }
+    char *end = recognition->window_reason + used;
+    if (resized > 0 && alike)
+        (void)snprintf(end, left, "; position biases resized from %dx%d to %dx%d", stored[first][0], stored[first][1],
+                       config->window[first][0], config->window[first][1]);
+    else if (resized > 0)
+        (void)snprintf(end, left, "; position biases resized in %d of %d stages", resized, config->stages);
+}
+
+/* Lineages that limit windows by the size that the model was made for, where nobody tells it. */
+static void note_unknown_image_size(sw_recognition *recognition)
+{
+    const swin_config *config = &recognition->config;
+    const bool asked = config->lineage == SWIN_LINEAGE_TIMM ||
+                       (config->lineage == SWIN_LINEAGE_HUGGINGFACE && config->version == 2);
+    const size_t used = strlen(recognition->window_reason);
+    if (asked && !is_given(config->image_size))
+        (void)snprintf(recognition->window_reason + used, sizeof recognition->window_reason - used,
+                       "; image size unknown, so each image's own limits them (params.image_size, --image-size)");
 }
 
 /* Where an embedding's grid is not square, only the image size tells its sides. */
@@ -326,5 +363,7 @@ swin_status sw_decide_windows(const char *path, const sw_checkpoint *checkpoint,
     snprintf(recognition->window_reason, sizeof recognition->window_reason, "from %s%s%s", window_from,
              pretrained_from == NULL ? "" : ", pre-training windows from ",
              pretrained_from == NULL ? "" : pretrained_from);
+    note_resized_biases(recognition);
+    note_unknown_image_size(recognition);
     return decide_position_grid(recognition, err);
 }

@@ -3,8 +3,10 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../base/memory.h"
+#include "advice.h"
 #include "safetensors.h"
 #include "shards.h"
 
@@ -28,6 +30,9 @@ static swin_status open_single(const char *path, uint64_t max_header_bytes, sw_c
 swin_status sw_checkpoint_open(const char *path, uint64_t max_header_bytes, sw_checkpoint *checkpoint, swin_error *err)
 {
     *checkpoint = (sw_checkpoint){0};
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return sw_fail_directory(path, err);
     swin_status status;
     if (ends_with(path, ".index.json"))
         status = sw_shards_open(path, max_header_bytes, checkpoint, err);

@@ -8,6 +8,7 @@
 
 #include "../base/checked.h"
 #include "../base/memory.h"
+#include "advice.h"
 #include "json.h"
 
 /* The document, a tensor's object, its arrays. */
@@ -27,7 +28,6 @@ swin_status sw_safetensors_sniff(const sw_file *file, swin_error *err)
         {"a pickle", "\x80\x04", 2},
         {"a pickle", "\x80\x05", 2},
         {"a pickle", "(dp", 3},
-        {"an HDF5 file", "\x89HDF\r\n\x1a\n", 8},
     };
     char head[9] = {0};
     const size_t length = file->size < sizeof head ? (size_t)file->size : sizeof head;
@@ -40,10 +40,10 @@ swin_status sw_safetensors_sniff(const sw_file *file, swin_error *err)
         return SWIN_OK;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (length >= kinds[i].length && memcmp(head, kinds[i].bytes, kinds[i].length) == 0)
-            return sw_fail(err, SWIN_ERR_FORMAT,
-                           "%.200s is %s, not a safetensors file: use python -m libswin convert IN OUT.safetensors",
-                           file->path, kinds[i].what);
+            return sw_fail_pickled(file->path, kinds[i].what, err);
     }
+    if (length >= 8 && memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0)
+        return sw_fail(err, SWIN_ERR_FORMAT, "%.300s is an HDF5 file, expected a safetensors file", file->path);
     return SWIN_OK;
 }
 

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "npy.h"
 #include "picture.h"
@@ -46,14 +47,66 @@ static void a_model_that_is_none(void **state)
                            "no such file");
     program_assert_failure(program_run(NULL, "-q -w %s %s", place_path("text"), place_path("a.png")), 1,
                            place_path("text"));
-    program_assert_failure(program_run(NULL, "-q -w %s %s", place_path(""), place_path("a.png")), 1, "is a directory");
+    program_assert_failure(program_run(NULL, "-q -w %s %s", place_path(""), place_path("a.png")), 1,
+                           "is a directory, expected a .safetensors file");
     char wanted[512];
-    snprintf(wanted, sizeof wanted, "python -m libswin convert %s %s.safetensors", place_path("torch.pth"),
+    snprintf(wanted, sizeof wanted, "python3 -m libswin convert %s %s.safetensors", place_path("torch.pth"),
              place_path("torch"));
     program_assert_failure(program_run(NULL, "-q --info -w %s", place_path("torch.pth")), 1, wanted);
-    snprintf(wanted, sizeof wanted, "python -m libswin convert %s %s.safetensors", place_path("old.pkl"),
+    snprintf(wanted, sizeof wanted, "python3 -m libswin convert %s %s.safetensors", place_path("old.pkl"),
              place_path("old"));
     program_assert_failure(program_run(NULL, "-q --info -w %s", place_path("old.pkl")), 1, wanted);
+}
+
+/* What will not do is said before the model is opened: here there is none, which would be said instead. */
+static void what_is_known_at_once(void **state)
+{
+    (void)state;
+    specimen_write_noise("a.png", 40, 30, 1);
+    place_write_text("file", "x");
+    mkdir(place_path("empty"), 0777);
+    program_assert_failure(program_run(NULL, "-q -w /none %s -o %s", place_path("a.png"), place_path("file")), 1,
+                           "file: cannot be made a directory: exists already and is not a directory");
+    program_assert_failure(program_run(NULL, "-q -w /none %s -o %s", place_path("a.png"), place_path("file/below")), 1,
+                           "below: cannot be made a directory: a part of the path is a file");
+    program_assert_failure(program_run(NULL, "-q -w /none %s -o /proc/1/x/y", place_path("a.png")), 1, "/proc/1");
+    program_assert_failure(program_run(NULL, "-q -w /none %s --verify %s", place_path("a.png"), place_path("missing")),
+                           1, "missing: no directory with .npy files to compare with; give one to --verify");
+    program_assert_failure(program_run(NULL, "-q -w /none %s --verify %s", place_path("a.png"), place_path("empty")), 1,
+                           "empty/c2.npy: cannot be opened: no such file");
+    program_assert_failure(
+        program_run(NULL, "-q -w /none %s --verify %s --levels 2", place_path("a.png"), place_path("empty")), 1,
+        "empty/c4.npy: cannot be opened: no such file");
+    program_assert_failure(
+        program_run(NULL, "-q -w /none %s /y.png --verify %s", place_path("a.png"), place_path("file")), 1,
+        "file: no directory with .npy files");
+    /* Nothing is to be written there. */
+    program_assert_failure(program_run(NULL, "-q -w /none %s -o %s --bench 1", place_path("a.png"), place_path("file")),
+                           1, "/none: cannot be opened");
+}
+
+/* What another window or an unknown size does to the numbers is in the header. */
+static void windows_are_reported(void **state)
+{
+    (void)state;
+    specimen_write_noise("a.png", 40, 30, 1);
+    program_assert(program_run(NULL, "@ %s -o %s --json", place_path("a.png"), place_path("w")), 0,
+                   "windows  from the sizes of the position bias tables\n", "");
+    program_assert(program_run(NULL, "@ %s -o %s --json --window 8", place_path("a.png"), place_path("w")), 0,
+                   "windows  from the caller; position biases resized from 4x4 to 8x8\n", "");
+    program_assert(program_run(NULL, "@ %s %s -o %s --json --window 5,6,4", place_path("a.png"), place_path("a.png"),
+                               place_path("w")),
+                   0, "windows  from the caller; position biases resized in 2 of 3 stages\n", "");
+    program_assert(program_run(NULL, "@ %s -o %s --json --lineage timm", place_path("a.png"), place_path("w")), 0,
+                   "; image size unknown, so each image's own limits them (params.image_size, --image-size)\n", "");
+    program_assert(program_run(NULL, "@ --info --lineage timm"), 0, "; image size unknown, so each image's own", "");
+    program_assert(program_run(NULL, "@ --info --lineage timm --image-size 32x32"), 0, "made for      32 x 32 pixels",
+                   "");
+    program_assert_failure(program_run(NULL, "@ --info --window 8,4"), 1,
+                           "--window: 2 windows were given, the model has 3 stages; give one, or one for each");
+    program_assert_failure(program_run(NULL, "-q --info --window 8,4,2"), 1, "the model has 4 stages");
+    program_assert_failure(program_run(NULL, "@ --info --prefix teacher."), 1,
+                           "no Swin Transformer has the prefix \"teacher.\"");
 }
 
 static void an_image_that_is_none(void **state)
@@ -289,6 +342,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(help_and_version),
         cmocka_unit_test(wrong_command_lines),
         cmocka_unit_test(a_model_that_is_none),
+        cmocka_unit_test(what_is_known_at_once),
+        cmocka_unit_test(windows_are_reported),
         cmocka_unit_test(an_image_that_is_none),
         cmocka_unit_test(one_image),
         cmocka_unit_test(a_red_pixel),

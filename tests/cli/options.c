@@ -91,6 +91,25 @@ static void everything(void **state)
     assert_int_equal(options.model.lineage, SWIN_LINEAGE_TIMM);
     assert_int_equal(options.model.out_norm, SWIN_OUT_NORM_OFF);
 
+    assert_int_equal(options.window_count, 1);
+    assert_int_equal(options.pretrained_window_count, 4);
+    assert_null(options.model.prefix);
+
+    /* The words of the library and of the Python package, and two that are shorter. */
+    static const struct {
+        const char *line;
+        int32_t lineage;
+    } names[] = {
+        {"--info --lineage detection", SWIN_LINEAGE_DETECTION},     {"--info --lineage det", SWIN_LINEAGE_DETECTION},
+        {"--info --lineage microsoft", SWIN_LINEAGE_MICROSOFT},     {"--info --lineage cls", SWIN_LINEAGE_MICROSOFT},
+        {"--info --lineage torchvision", SWIN_LINEAGE_TORCHVISION}, {"--info --lineage timm", SWIN_LINEAGE_TIMM},
+        {"--info --lineage huggingface", SWIN_LINEAGE_HUGGINGFACE}, {"--info --lineage auto", SWIN_LINEAGE_AUTO},
+        {"--info --lineage mmpretrain", SWIN_LINEAGE_MMPRETRAIN},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_int_equal(parsed(names[i].line).model.lineage, names[i].lineage);
+    assert_string_equal(parsed("--info --prefix teacher.backbone.").model.prefix, "teacher.backbone.");
+
     options = parsed("x.png --window 7x14,5");
     assert_int_equal(options.model.window[0][0], 7);
     assert_int_equal(options.model.window[0][1], 14);
@@ -157,7 +176,7 @@ static void refusals(void **state)
         {"x.png --levels 0,1,2,3,0", "expected"},
         {"x.png --layout chwn", "expected one of nchw, nhwc"},
         {"x.png --precision fp8", "expected one of auto, f32, bf16"},
-        {"x.png --lineage caffe", "expected one of auto, det, cls"},
+        {"x.png --lineage caffe", "expected one of auto, detection, microsoft, torchvision"},
         {"x.png --out-norm maybe", "expected one of auto, on, off"},
         {"x.png --threads 0", "--threads 0: expected a whole number from 1"},
         {"x.png --threads -1", "--threads -1: expected a whole number from 1"},
@@ -170,7 +189,9 @@ static void refusals(void **state)
         {"x.png --mean 1,1e99,1", "expected"},
         {"x.png --std 1,0,1", "above 0"},
         {"x.png --std 1,-1,1", "above 0"},
-        {"x.png --window 0", "expected a window"},
+        {"x.png --window 0", "--window 0: expected the side of a window, 1 to 128 tokens"},
+        {"x.png --window 129", "--window 129: expected the side of a window, 1 to 128 tokens"},
+        {"x.png --prefix", "--prefix needs a value"},
         {"x.png --window 7,7,7,7,7", "expected"},
         {"x.png --window 7x", "expected"},
         {"x.png --image-size 224", "expected HEIGHTxWIDTH"},
@@ -198,7 +219,7 @@ static void help_is_complete(void **state)
                                         "max-pixels",  "levels",  "precision", "threads",
                                         "out",         "png",     "npy",       "json",
                                         "layout",      "verify",  "bench",     "quiet",
-                                        "help",        "version"};
+                                        "prefix",      "help",    "version"};
     const char *help = options_help();
     size_t found = 0;
     (void)state;

@@ -56,16 +56,33 @@ static bool append(struct text *text, int descriptor)
     return true;
 }
 
+/* Both sides of a pseudo-terminal; false where the system has none to give. */
+static bool open_terminal(int *ours, int *theirs)
+{
+    *theirs = -1;
+    *ours = posix_openpt(O_RDWR | O_NOCTTY);
+    if (*ours >= 0 && grantpt(*ours) == 0 && unlockpt(*ours) == 0 && ptsname(*ours) != NULL)
+        *theirs = open(ptsname(*ours), O_RDWR | O_NOCTTY);
+    return *theirs >= 0;
+}
+
+bool program_has_terminals(void)
+{
+    int ours, theirs;
+    const bool had = open_terminal(&ours, &theirs);
+    if (ours >= 0)
+        close(ours);
+    if (theirs >= 0)
+        close(theirs);
+    return had;
+}
+
 static void open_channel(bool terminal, int *ours, int *theirs)
 {
     int ends[2];
     if (terminal) {
-        *ours = posix_openpt(O_RDWR | O_NOCTTY);
-        if (*ours < 0 || grantpt(*ours) != 0 || unlockpt(*ours) != 0)
-            die("posix_openpt");
-        *theirs = open(ptsname(*ours), O_RDWR | O_NOCTTY);
-        if (*theirs < 0)
-            die("ptsname");
+        if (!open_terminal(ours, theirs))
+            die("a pseudo-terminal");
     } else {
         if (pipe(ends) != 0)
             die("pipe");

@@ -23,6 +23,9 @@ struct circumstances {
     const char *interrupt; /* SIGINT as soon as this path exists                     */
 };
 
+/* Whether `terminal` can be had here. */
+bool program_has_terminals(void);
+
 /* `line` is split at spaces; the further arguments replace "%s" and the like in it. The word "@" stands for a small
  * checkpoint. To be released with program_free(). */
 struct program program_run(const struct circumstances *circumstances, const char *line, ...)

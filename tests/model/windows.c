@@ -298,6 +298,69 @@ static void windows_of_stages_that_are_not_there_do_not_matter(void **state)
     sw_model_destroy(model);
 }
 
+/* timm's lineage limits windows by a size that its files do not tell. */
+static void an_unknown_image_size_is_reported(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t lineage, version, size;
+        bool unknown;
+    } cases[] = {
+        {SWIN_LINEAGE_AUTO, 1, 0, true},        {SWIN_LINEAGE_AUTO, 1, 224, false},
+        {SWIN_LINEAGE_DETECTION, 1, 0, false},  {SWIN_LINEAGE_HUGGINGFACE, 1, 0, false},
+        {SWIN_LINEAGE_AUTO, 2, 0, true},        {SWIN_LINEAGE_HUGGINGFACE, 2, 0, true},
+        {SWIN_LINEAGE_MICROSOFT, 2, 0, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const swin_config config = cases[i].version == 1 ? small_v1() : small_v2();
+        tensor_file file = {0};
+        naming_write(NAMING_TIMM, &config, SEED, "", &file);
+        tensor_file_write(&file, in_directory("a"));
+        tensor_file_free(&file);
+        swin_model_params params = {.struct_size = sizeof params, .lineage = cases[i].lineage};
+        params.image_size[0] = params.image_size[1] = cases[i].size;
+        memcpy(params.window, config.window, sizeof params.window);
+        sw_model *model = must_open(in_directory("a"), &params);
+        swin_model_info info;
+        sw_model_info(model, &info);
+        assert_int_equal(strstr(info.window_reason, "image size unknown") != NULL, cases[i].unknown);
+        sw_model_destroy(model);
+    }
+}
+
+/* Another window changes V1's numbers, which is said. */
+static void resized_biases_are_reported(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t window[SWIN_MAX_STAGES][2];
+        const char *reason;
+    } cases[] = {
+        {{{0}}, "from the sizes of the position bias tables;"},
+        {{{4, 4}, {4, 4}, {4, 4}, {4, 4}}, "from the caller;"},
+        {{{8, 8}, {8, 8}, {8, 8}, {8, 8}}, "from the caller; position biases resized from 4x4 to 8x8;"},
+        {{{4, 4}, {4, 4}, {4, 4}, {3, 6}}, "from the caller; position biases resized from 4x4 to 3x6;"},
+        {{{5, 5}, {8, 8}, {4, 4}, {4, 4}}, "from the caller; position biases resized in 2 of 4 stages;"},
+    };
+    swin_config config = small_v1();
+    tensor_file file = {0};
+    for (int s = 0; s < config.stages; s++)
+        config.window[s][0] = config.window[s][1] = 4;
+    naming_write(NAMING_TIMM, &config, SEED, "", &file);
+    tensor_file_write(&file, in_directory("a"));
+    tensor_file_free(&file);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        swin_model_params params = {.struct_size = sizeof params};
+        swin_model_info info;
+        memcpy(params.window, cases[i].window, sizeof params.window);
+        sw_model *model = must_open(in_directory("a"), &params);
+        sw_model_info(model, &info);
+        if (strncmp(info.window_reason, cases[i].reason, strlen(cases[i].reason)) != 0)
+            fail_msg("\"%s\", expected \"%s\"", info.window_reason, cases[i].reason);
+        sw_model_destroy(model);
+    }
+}
+
 static void image_sizes_come_from_the_same_places(void **state)
 {
     (void)state;
@@ -345,6 +408,8 @@ int main(void)
         TEST(an_index_alone_tells_a_square_window),
         TEST(windows_that_are_not_square_must_be_given),
         TEST(windows_of_stages_that_are_not_there_do_not_matter),
+        TEST(an_unknown_image_size_is_reported),
+        TEST(resized_biases_are_reported),
         TEST(image_sizes_come_from_the_same_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

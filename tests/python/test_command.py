@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""python -m libswin info and dump; convert has tests of its own."""
+"""python3 -m libswin info and dump; convert has tests of its own."""
 
 from __future__ import annotations
 
@@ -39,6 +39,31 @@ def test_info_for_machines():
     assert said["parameters"] > 0 and said["tensors"]["used"] == model.info.used_count
     assert said["tensors"]["ignored_names"] == model.tensor_names("ignored")
     assert said["window"] == [list(pair) for pair in model.config.window]
+
+
+def test_windows_and_sizes_are_reported():
+    for arguments, part in (
+            ([], "windows       from the sizes of the position bias tables\n"),
+            (["--window", "8"], "from the caller; position biases resized from 4x4 to 8x8\n"),
+            (["--window", "3x5"], "from the caller; position biases resized from 4x4 to 3x5\n"),
+            (["--window", "4,3x5,4"], "from the caller; position biases resized from 4x4 to 3x5\n"),
+            (["--lineage", "timm"], "; image size unknown, so each image's own limits them (params.image_size, "),
+            (["--lineage", "timm", "--image-size", "32x64"], "made for      32 x 64 pixels\n")):
+        done = run("info", WEIGHTS, *arguments)
+        assert (done.returncode, done.stderr) == (0, "") and part in done.stdout, arguments
+
+
+def test_messages_are_those_of_the_tool(tmp_path):
+    """Paths are named as they were given."""
+    (tmp_path / "a b.pth").write_bytes(b"PK\3\4 and more")
+    os.mkdir(tmp_path / "models")
+    (tmp_path / "models" / "model.safetensors").write_bytes(b"")
+    for name, message in (
+            ("a b.pth", "a b.pth is a zip archive, as torch.save() writes it, not a safetensors file; convert it: "
+                        "python3 -m libswin convert 'a b.pth' 'a b.safetensors'"),
+            ("models", "models is a directory, expected a file; the checkpoint in it is models/model.safetensors")):
+        done = run("info", name, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (1, f"libswin: {message}\n")
 
 
 def test_dump_of_one_image(tmp_path):
@@ -94,9 +119,14 @@ def test_dump_of_a_picture(tmp_path):
     ([], 2, "the following arguments are required: COMMAND"),
     (["info"], 2, "required: FILE.safetensors"),
     (["info", "/nowhere"], 1, "libswin: cannot open /nowhere: No such file or directory\n"),
-    (["info", WEIGHTS, "--window", "a"], 2, "invalid _window value: 'a'"),
+    (["info", WEIGHTS, "--window", "a"], 2,
+     "argument --window: 'a' is no window in tokens, such as 7 or 7x12, nor one for each stage: 16,16,16,8"),
+    (["info", WEIGHTS, "--window", "7x"], 2, "'7x' is no window"),
+    (["info", WEIGHTS, "--window", "0"], 2, "'0' is no window"),
+    (["info", WEIGHTS, "--window", "7,7,7,7,7"], 2, "is no window"),
+    (["info", WEIGHTS, "--image-size", "224"], 2, "'224' is no HEIGHTxWIDTH in pixels, such as 224x224"),
+    (["info", WEIGHTS, "--window", "7,7"], 1, "libswin: window is [7, 7], of 2 stages, but the model has 3 stages\n"),
     (["info", WEIGHTS, "--window", "7,7,7"], 0, ""),
-    (["info", WEIGHTS, "--window", "7,7"], 1, "of 2 stages, but the model has 3 stages"),
     (["dump", "x.npy"], 2, "required: -w/--weights"),
     (["dump", "-w", WEIGHTS, "--mean", "1,x,3", "x.npy"], 2, "--mean"),
 ])

@@ -250,6 +250,8 @@ def _umask() -> int:
     (b"<!DOCTYPE html><html>", "in.pth: is a web page or XML"),
     (b"\x08\0\0\0\0\0\0\0{}      ", "in.pth: is a safetensors file already: nothing to convert"),
     (b"\x89HDF\r\n\x1a\n" + bytes(600), "in.pth: is an HDF5 file"),
+    (b"\x89PNG\r\n\x1a\n" + bytes(600), "in.pth: is a PNG picture, not a checkpoint: swin-dump, or"),
+    (b"\xff\xd8\xff\xe0" + bytes(600), "in.pth: is a JPEG picture, not a checkpoint"),
     (b"PK\x03\x04" + bytes(60), "in.pth: is a damaged or truncated zip archive"),
     (b"\x93NUMPY" + bytes(100), "in.pth: is a single numpy array"),
     (bytes(257) + b"ustar" + bytes(300), "in.pth: is a tar archive"),

@@ -207,7 +207,8 @@ def run_limited(tmp_path, data: bytes) -> str:
 
 COSTLY = [
     ("a key nested deeper than the stack", b"\x80\x02}()" + b"\x85" * 100_000 + b"K\1u.", "holds no tensors"),
-    ("a list nested deeper than the stack", b"\x80\x02}X\1\0\0\0a" + b"]" * 100_000 + b"a" * 99_999 + b"s.", "holds no"),
+    ("a list nested deeper than the stack", b"\x80\x02}X\1\0\0\0a" + b"]" * 100_000 + b"a" * 99_999 + b"s.",
+     "holds no"),
     ("a memo of a billion entries", b"\x80\x02}r" + struct.pack("<I", 0x3fffffff) + b".", "holds no tensors"),
     ("a string of 2^62 bytes", b"\x80\x04\x8e" + struct.pack("<Q", 1 << 62) + b"x.", "truncated"),
     ("a text of 2^64-1 bytes", b"\x80\x04\x8d" + struct.pack("<Q", (1 << 64) - 1) + b"x.", "truncated"),

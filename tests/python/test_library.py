@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+import libswin
 from libswin import prototypes
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -37,6 +38,12 @@ def test_structs_are_laid_out_as_in_c():
         ours += [f"{name}.{field} {getattr(struct, field).offset} {getattr(struct, field).size}"
                  for field, *_ in struct._fields_]
     assert ours == said
+
+
+def test_the_version_is_the_headers():
+    numbers = [re.search(rf"#define SWIN_VERSION_{part} (\d+)", header("version.h")).group(1)
+               for part in ("MAJOR", "MINOR", "PATCH")]
+    assert libswin.__version__ == ".".join(numbers) == libswin.library_version()
 
 
 def test_every_struct_is_known():

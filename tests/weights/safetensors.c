@@ -15,6 +15,7 @@
 
 #include "memory_counted.h"
 #include "tensor_file.h"
+#include "weights/advice.h"
 #include "weights/checkpoint.h"
 #include "weights/safetensors.h"
 
@@ -344,6 +345,57 @@ static void what_is_no_file_is_refused(void **state)
     must_fail(in_directory("empty"), LIMIT, SWIN_ERR_FORMAT, "0 bytes");
 }
 
+/* A command that can be typed as it stands; where that cannot be, one to be filled in. */
+static void the_command_is_for_a_shell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *command;
+    } cases[] = {
+        {"swin_tiny.pth", "convert swin_tiny.pth swin_tiny.safetensors"},
+        {"v1.0/swin", "convert v1.0/swin v1.0/swin.safetensors"},
+        {"v1.0/.pth", "convert v1.0/.pth v1.0/.pth.safetensors"},
+        {"a.b.c/x.y.bin", "convert a.b.c/x.y.bin a.b.c/x.y.safetensors"},
+        {"my weights.pth", "convert 'my weights.pth' 'my weights.safetensors'"},
+        {"$HOME;x.pth", "convert '$HOME;x.pth' '$HOME;x.safetensors'"},
+        {"it's.pth", "convert 'it'\\''s.pth' 'it'\\''s.safetensors'"},
+        {"caf\xc3\xa9.pth", "convert IN OUT.safetensors"},
+        {"a\nb.pth", "convert IN OUT.safetensors"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        swin_error err = {0};
+        assert_int_equal(sw_fail_pickled(cases[i].path, "a pickle", &err), SWIN_ERR_FORMAT);
+        const char *found = strstr(err.message, "convert it: python3 -m libswin ");
+        assert_non_null(found);
+        assert_string_equal(found + strlen("convert it: python3 -m libswin "), cases[i].command);
+    }
+    /* However long the path is, the message ends with a whole command. */
+    for (size_t length = 100; length < 1000; length++) {
+        char path[1001];
+        swin_error err = {0};
+        memset(path, 'x', length);
+        path[length] = '\0';
+        sw_fail_pickled(path, "a zip archive, as torch.save() writes it", &err);
+        assert_true(strlen(err.message) < sizeof err.message - 1);
+        assert_string_equal(err.message + strlen(err.message) - 12, ".safetensors");
+    }
+    assert_int_equal(sw_fail_pickled("x", "a pickle", NULL), SWIN_ERR_FORMAT);
+}
+
+static void a_directory_is_looked_into(void **state)
+{
+    char wanted[512];
+    (void)state;
+    make_subdirectory("models");
+    must_fail(in_directory("models"), LIMIT, SWIN_ERR_IO, "models is a directory, expected a .safetensors file");
+    write_bytes(in_directory("models/model.safetensors.index.json"), "{}", 2);
+    snprintf(wanted, sizeof wanted, "the checkpoint in it is %s", in_directory("models/model.safetensors.index.json"));
+    must_fail(in_directory("models/"), LIMIT, SWIN_ERR_IO, wanted);
+    write_bytes(in_directory("models/model.safetensors"), "{}", 2);
+    snprintf(wanted, sizeof wanted, "the checkpoint in it is %s", in_directory("models/model.safetensors"));
+    must_fail(in_directory("models"), LIMIT, SWIN_ERR_IO, wanted);
+}
+
 static void other_formats_get_the_command_that_converts_them(void **state)
 {
     (void)state;
@@ -357,13 +409,19 @@ static void other_formats_get_the_command_that_converts_them(void **state)
         {"\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M", 18, "pickle"},
         {"\x80\x04\x95\0\0\0\0\0\0\0\0", 11, "pickle"},
         {"\x80\x02}q\0.", 6, "pickle"},
-        {"\x89HDF\r\n\x1a\n\0\0\0\0", 12, "HDF5"},
     };
+    char command[1024];
+    snprintf(command, sizeof command,
+             "not a safetensors file; convert it: python3 -m libswin convert %s %s.safetensors", in_directory("other"),
+             in_directory("other"));
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         write_bytes(in_directory("other"), cases[i].bytes, cases[i].length);
         must_fail(in_directory("other"), LIMIT, SWIN_ERR_FORMAT, cases[i].what);
-        must_fail(in_directory("other"), LIMIT, SWIN_ERR_FORMAT, "use python -m libswin convert IN OUT.safetensors");
+        must_fail(in_directory("other"), LIMIT, SWIN_ERR_FORMAT, command);
     }
+    write_bytes(in_directory("keras"), "\x89HDF\r\n\x1a\n\0\0\0\0", 12);
+    must_fail(in_directory("keras"), LIMIT, SWIN_ERR_FORMAT, "keras is an HDF5 file, expected a safetensors file");
     write_bytes(in_directory("config.json"), "{\"model_type\": \"swin\"}", 22);
     must_fail(in_directory("config.json"), LIMIT, SWIN_ERR_FORMAT, "JSON");
     /* A header whose length happens to begin like a zip archive's is still one: here of 0x04034b50 bytes. */
@@ -467,6 +525,8 @@ int main(void)
         TEST(long_tensors_of_doubles_are_read),
         TEST(a_file_that_shrinks_or_changes_gives_a_status),
         TEST(what_is_no_file_is_refused),
+        TEST(the_command_is_for_a_shell),
+        TEST(a_directory_is_looked_into),
         TEST(other_formats_get_the_command_that_converts_them),
         TEST(hostile_names_stay_out_of_messages),
         TEST(names_are_found_in_any_order),

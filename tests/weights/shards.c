@@ -155,7 +155,7 @@ static void a_broken_shard_is_named(void **state)
     assert_int_equal(truncate(in_directory("two.safetensors"), 40), 0);
     must_fail(SWIN_ERR_FORMAT, "two.safetensors");
     write_bytes(in_directory("two.safetensors"), "PK\3\4", 4);
-    must_fail(SWIN_ERR_FORMAT, "python -m libswin convert");
+    must_fail(SWIN_ERR_FORMAT, "python3 -m libswin convert");
 }
 
 static void a_long_index_hits_the_limit(void **state)

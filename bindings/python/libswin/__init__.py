@@ -10,7 +10,7 @@ calls run at the same time. After fork() a child goes on with the model of its p
 the parent was inside `load` or the first call of a precision while it forked; pickled, e.g. by multiprocessing's spawn,
 a model travels as its file's path.
 
-`python -m libswin convert` turns PyTorch and Paddle checkpoints into the safetensors that `load` opens.
+`python3 -m libswin convert` turns PyTorch and Paddle checkpoints into the safetensors that `load` opens.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from .prototypes import LINEAGES, library
 
 if TYPE_CHECKING:
     from .backbone import Backbone
+
+#: Of this package; `library_version()` is that of the library it found.
+__version__ = "0.1.0"
 
 __all__ = [
     "ArgumentError", "BackendError", "Config", "ConvertError", "Error", "FileError", "FormatError", "Info",

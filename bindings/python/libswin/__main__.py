@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from argparse import ArgumentTypeError
 from typing import Any, Optional
 
 from .commands import complain, convert, dump, info
 from .errors import Error
-from .prototypes import LINEAGES, OUT_NORMS, PRECISIONS
+from .prototypes import LINEAGES, MAX_STAGES, OUT_NORMS, PRECISIONS
 
 
 def main(argv: Optional[list[str]] = None) -> int:
@@ -25,7 +26,7 @@ def main(argv: Optional[list[str]] = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m libswin", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python3 -m libswin", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_convert(commands.add_parser(
         "convert", help="turn a PyTorch or Paddle checkpoint into safetensors",
@@ -76,8 +77,12 @@ def _add_dump(parser: argparse.ArgumentParser) -> None:
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("instead of what is recognised")
     group.add_argument("--lineage", choices=LINEAGES, default="auto", help="whose arithmetic")
-    group.add_argument("--window", type=_window, metavar="W[,W...]")
-    group.add_argument("--pretrained-window", type=_window, metavar="W[,W...]")
+    group.add_argument("--window", type=_windows, metavar="W[,W...]",
+                       help="window in tokens, of all stages or each: 7, 7x12 (rows x columns), 16,16,16,8")
+    group.add_argument("--pretrained-window", type=_windows, metavar="W[,W...]",
+                       help="V2: the window of pre-training, likewise")
+    group.add_argument("--image-size", type=_size, metavar="HxW",
+                       help="size the model was made for, by which timm's and Hugging Face's V2 lineages limit windows")
     group.add_argument("--prefix", help="which of several networks in the file, by what stands before its names")
     group.add_argument("--out-norm", choices=OUT_NORMS, default="auto", help="whether levels pass a LayerNorm")
 
@@ -89,9 +94,26 @@ def _numbers(kind: type) -> Any:
     return parse
 
 
-def _window(text: str) -> Any:
-    sizes = [int(part) for part in text.split(",")]
-    return sizes[0] if len(sizes) == 1 else sizes
+def _windows(text: str) -> Any:
+    """What `load` takes: a number or pair for all stages, or one for each."""
+    try:
+        pairs = [tuple(int(side) for side in part.split("x")) for part in text.split(",")]
+    except ValueError:
+        pairs = [()]
+    if not all(1 <= len(pair) <= 2 and min(pair) > 0 for pair in pairs) or len(pairs) > MAX_STAGES:
+        raise ArgumentTypeError(f"{text!r} is no window in tokens, such as 7 or 7x12, nor one for each stage: "
+                                "16,16,16,8")
+    sizes = [pair[0] if len(pair) == 1 else pair for pair in pairs]
+    if len(sizes) > 1:
+        return sizes
+    return sizes[0] if isinstance(sizes[0], int) else [sizes[0]] * MAX_STAGES
+
+
+def _size(text: str) -> Any:
+    rows, _, columns = text.partition("x")
+    if not (rows.isascii() and rows.isdigit() and columns.isascii() and columns.isdigit()):
+        raise ArgumentTypeError(f"{text!r} is no HEIGHTxWIDTH in pixels, such as 224x224")
+    return int(rows), int(columns)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The commands of `python -m libswin`. Their JSON has the names that swin-dump uses."""
+"""The commands of `python3 -m libswin`. Their JSON has the names that swin-dump uses."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def dump(options: Namespace) -> int:
 
 def _load(options: Namespace) -> Model:
     return load(options.weights, lineage=options.lineage, window=options.window,
-                pretrained_window=options.pretrained_window, out_norm=options.out_norm, prefix=options.prefix,
-                precision=getattr(options, "precision", "f32"))
+                pretrained_window=options.pretrained_window, image_size=options.image_size, out_norm=options.out_norm,
+                prefix=options.prefix, precision=getattr(options, "precision", "f32"))
 
 
 def _description(label: str, model: Model, names: bool) -> dict[str, Any]:
@@ -107,6 +107,8 @@ def _print_info(label: str, model: Model) -> None:
     print(f"  naming        {known.dialect}{behind}")
     print(f"  lineage       {known.lineage}: {known.lineage_reason}")
     print(f"  windows       {known.window_reason}")
+    if any(config.image_size):
+        print(f"  made for      {config.image_size[0]} x {config.image_size[1]} pixels")
     sizes = windows("window", config.window, len(config.depths))
     print("\n  level  stride  channels  blocks  heads  window  level norm")
     for shape in model.output_shapes(224, 224):

@@ -65,7 +65,7 @@ class SessionInfo(NamedTuple):
     threads: int
     kernels: str        #: instruction set of libswin's own kernels
     backend: str        #: e.g. "oneDNN 2.6.3"
-    matmul: str         #: oneDNN's name for its matrix kernel
+    matmul: str         #: the matrix kernel: oneDNN's name, e.g. "brg:avx512_core", or "swin:..." for libswin's own
     weight_bytes: int   #: packed weights, shared by all sessions of this precision
     scratch_bytes: int  #: memory of this session alone
 
@@ -283,7 +283,7 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
          window: Optional[Window] = None, pretrained_window: Optional[Window] = None,
          image_size: Optional[Sequence[int]] = None, out_norm: str = "auto", precision: str = "auto",
          max_header_bytes: int = 0, prefix: Optional[str] = None) -> Model:
-    """Opens a safetensors checkpoint in any published naming; `python -m libswin convert` makes one of a .pth.
+    """Opens a safetensors checkpoint in any published naming; `python3 -m libswin convert` makes one of a .pth.
 
     Everything else is taken from the file unless it is given here:
 
@@ -310,15 +310,17 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
     if image_size is not None:
         params.image_size[:] = image_size
     params.prefix = None if prefix is None else prefix.encode()
-    path = os.path.abspath(os.fspath(path))
+    path = os.fspath(path)
     model, error = c_void_p(), SwinError()
     check(library().swin_model_open(os.fsencode(path), params, model, error), error)
-    made = Model(model, (load, (path,), dict(
+    made = Model(model, (load, (os.path.abspath(path),), dict(
         version=version, lineage=lineage, window=window, pretrained_window=pretrained_window, image_size=image_size,
         out_norm=out_norm, precision=precision, max_header_bytes=max_header_bytes, prefix=prefix)))
     stages = len(made.config.depths)
     for name, value in (("window", window), ("pretrained_window", pretrained_window)):
-        if value is not None and not isinstance(value, int) and len(value) != stages:
+        if value is None or isinstance(value, int) or len(value) == stages:
+            continue
+        if len(value) != MAX_STAGES or any(one != value[0] for one in value):  # else the same everywhere
             raise ArgumentError(f"{name} is {value}, of {len(value)} stages, but the model has {stages} stages")
     return made
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Checkpoints of PyTorch and Paddle to safetensors, without either, and without running anything that is in them.
 
-    python -m libswin convert swin_tiny_patch4_window7_224.pth swin_tiny.safetensors
+    python3 -m libswin convert swin_tiny_patch4_window7_224.pth swin_tiny.safetensors
 
 Read: `torch.save` files of every age (zip archive or stream), plain pickles of tensors or numpy arrays (detectron2's
 .pkl, Paddle's .pdparams), with whatever else a training run put beside the weights. See `choose` for which weights

@@ -29,6 +29,8 @@ _MAX_NUMBER = 1 << 47  # of elements
 _OTHER_FORMATS = (
     (0, b"version https://git-lfs", "is a Git LFS pointer, not the file itself: fetch it with `git lfs pull`"),
     (0, b"<", "is a web page or XML, not a checkpoint: was the download redirected?"),
+    (0, b"\x89PNG\r\n", "is a PNG picture, not a checkpoint: swin-dump, or python3 -m libswin dump, makes maps of it"),
+    (0, b"\xff\xd8\xff", "is a JPEG picture, not a checkpoint: python3 -m libswin dump makes maps of it"),
     (0, b"\x89HDF\r\n", "is an HDF5 file (Keras?), not a PyTorch or Paddle checkpoint"),
     (0, b"\x93NUMPY", "is a single numpy array, not a checkpoint"),
     (0, b"GGUF", "is a GGUF file, not a PyTorch or Paddle checkpoint"),
