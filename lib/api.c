@@ -353,7 +353,7 @@ swin_status swin_session_get_info(const swin_session *session, swin_session_info
 {
     sw_error_reset(err);
     SW_TRY(sw_require(session, "session", err));
-    const sw_network *network = sw_session_network(session->session);
+    sw_network *network = sw_session_network(session->session);
     const swin_session_info ours = {
         .precision = network->type == SW_BF16 ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32,
         .threads = sw_session_threads(session->session),

@@ -308,7 +308,7 @@ void sw_session_set_kernels(sw_session *session, const sw_kernels *kernels)
     session->run.kernels = kernels;
 }
 
-const sw_network *sw_session_network(const sw_session *session)
+sw_network *sw_session_network(const sw_session *session)
 {
     return session->network;
 }

@@ -21,7 +21,7 @@ swin_status sw_session_run(sw_session *session, const sw_pixels *pixels, size_t 
 /* Replaces the element-wise kernels: benchmarks measure the products alone with kernels that do nothing. */
 void sw_session_set_kernels(sw_session *session, const sw_kernels *kernels);
 
-const sw_network *sw_session_network(const sw_session *session);
+sw_network *sw_session_network(const sw_session *session);
 int32_t sw_session_threads(const sw_session *session);
 size_t sw_session_scratch_bytes(const sw_session *session);
 const char *sw_session_kernels(const sw_session *session);
