@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "caller.h"
+#include "exec/attention_weights.h"
 #include "exec/session.h"
 #include "exec/shared.h"
 #include "model/config.h"
@@ -331,6 +332,15 @@ static swin_status run(swin_session *session, const swin_image *images, size_t c
     return sw_session_run(session->session, session->pixels, count, canvas, &ours, err);
 }
 
+/* One thread at a time. */
+static swin_status enter(swin_session *session, swin_error *err)
+{
+    bool idle = false;
+    if (atomic_compare_exchange_strong(&session->busy, &idle, true))
+        return SWIN_OK;
+    return sw_fail(err, SWIN_ERR_STATE, "the session is in use by another thread: make one session per thread");
+}
+
 swin_status swin_session_run(swin_session *session, const swin_image *images, size_t count, const swin_maps *maps,
                              swin_error *err)
 {
@@ -340,9 +350,7 @@ swin_status swin_session_run(swin_session *session, const swin_image *images, si
     SW_TRY(sw_require(maps, "maps", err));
     if (count < 1 || count > COUNT_MAX)
         return sw_fail(err, SWIN_ERR_ARGUMENT, "count is %zu images, expected 1 to %d", count, COUNT_MAX);
-    bool idle = false;
-    if (!atomic_compare_exchange_strong(&session->busy, &idle, true))
-        return sw_fail(err, SWIN_ERR_STATE, "the session is in use by another thread: make one session per thread");
+    SW_TRY(enter(session, err));
     const swin_status status = run(session, images, count, maps, err);
     atomic_store(&session->busy, false);
     return status;
@@ -353,7 +361,7 @@ swin_status swin_session_get_info(const swin_session *session, swin_session_info
 {
     sw_error_reset(err);
     SW_TRY(sw_require(session, "session", err));
-    sw_network *network = sw_session_network(session->session);
+    const sw_network *network = sw_session_network(session->session);
     const swin_session_info ours = {
         .precision = network->type == SW_BF16 ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32,
         .threads = sw_session_threads(session->session),
@@ -375,4 +383,90 @@ swin_status swin_session_get_profile(const swin_session *session, swin_profile *
     swin_profile ours = {.struct_size = sizeof ours};
     sw_session_profile(session->session, &ours);
     return sw_give_struct(profile, struct_size, &ours, sizeof ours, "profile", err);
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Looking inside
+ */
+
+void swin_attention_request_init(swin_attention_request *request, size_t struct_size)
+{
+    if (request == NULL || struct_size < sizeof struct_size)
+        return;
+    const swin_attention_request defaults = {.struct_size = struct_size, .head = SWIN_HEAD_MEAN};
+    memset(request, 0, struct_size);
+    memcpy(request, &defaults, struct_size < sizeof defaults ? struct_size : sizeof defaults);
+}
+
+void swin_attention_init(swin_attention *attention, size_t struct_size)
+{
+    if (attention == NULL || struct_size < sizeof struct_size)
+        return;
+    memset(attention, 0, struct_size);
+    attention->struct_size = struct_size;
+}
+
+swin_status swin_model_attention_info(const swin_model *model, int32_t height, int32_t width,
+                                      const swin_attention_request *request, swin_attention_info *info,
+                                      size_t struct_size, swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(sw_require(model, "model", err));
+    SW_TRY(sw_require(request, "request", err));
+    SW_TRY(sw_require_range(height, 1, INT32_MAX, "height", err));
+    SW_TRY(sw_require_range(width, 1, INT32_MAX, "width", err));
+    swin_attention_request ours;
+    SW_TRY(sw_take_struct(&ours, sizeof ours, request, sizeof ours.struct_size, "request", err));
+    swin_attention_info found;
+    const int32_t canvas[2] = {height, width};
+    SW_TRY(sw_attention_weights_find(sw_model_config(sw_shared_model(model)), canvas, &ours, &found, err));
+    return sw_give_struct(info, struct_size, &found, sizeof found, "info", err);
+}
+
+static swin_status check_attention(const swin_attention *attention, const swin_attention_info *info, swin_error *err)
+{
+    SW_TRY(sw_require(attention->weights, "attention.weights", err));
+    if (attention->weight_capacity < info->weight_count)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "attention.weight_capacity is %zu floats, expected at least %zu",
+                       attention->weight_capacity, info->weight_count);
+    if (attention->tokens != NULL && attention->token_capacity < info->token_count)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "attention.token_capacity is %zu entries, expected at least %zu",
+                       attention->token_capacity, info->token_count);
+    if (((uintptr_t)attention->weights | (uintptr_t)attention->tokens) % sizeof(float) != 0)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "attention.weights or .tokens is not aligned to 4 bytes");
+    return SWIN_OK;
+}
+
+static swin_status look(swin_session *session, const swin_image *image, const swin_attention_request *request,
+                        const swin_attention *attention, swin_error *err)
+{
+    swin_image our_image;
+    swin_attention_request our_request;
+    swin_attention ours;
+    SW_TRY(sw_take_struct(&our_image, sizeof our_image, image, sizeof our_image.struct_size, "image", err));
+    SW_TRY(sw_take_struct(&our_request, sizeof our_request, request, sizeof our_request.struct_size, "request", err));
+    SW_TRY(sw_take_struct(&ours, sizeof ours, attention, sizeof ours.struct_size, "attention", err));
+    sw_pixels pixels;
+    int32_t canvas[2];
+    SW_TRY(sw_take_image(&pixels, canvas, &our_image, 0, err));
+    swin_attention_info info;
+    SW_TRY(sw_attention_weights_find(sw_model_config(sw_shared_model(session->model)), canvas, &our_request, &info,
+                                     err));
+    SW_TRY(check_attention(&ours, &info, err));
+    return sw_session_attention(session->session, &pixels, canvas, &our_request, &info, &ours, err);
+}
+
+swin_status swin_session_attention(swin_session *session, const swin_image *image,
+                                   const swin_attention_request *request, const swin_attention *attention,
+                                   swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(sw_require(session, "session", err));
+    SW_TRY(sw_require(image, "image", err));
+    SW_TRY(sw_require(request, "request", err));
+    SW_TRY(sw_require(attention, "attention", err));
+    SW_TRY(enter(session, err));
+    const swin_status status = look(session, image, request, attention, err);
+    atomic_store(&session->busy, false);
+    return status;
 }

@@ -378,6 +378,114 @@ typedef struct swin_profile {
 SWIN_API SWIN_NODISCARD swin_status swin_session_get_profile(const swin_session *session, swin_profile *profile,
                                                              size_t struct_size, swin_error *err);
 
+/* ---------------------------------------------------------------------------------------------------------------
+ * Looking inside: what a block attends to
+ *
+ * A block cuts the map of its stage into windows of T tokens, and in each head every token of a window (the query)
+ * spreads a weight of 1 over all tokens of the window (the keys): the softmax of [V1] equation 4, [V2] equation 2. A
+ * run keeps none of these weights, so a run does not pay for what follows; a request computes an image up to the block,
+ * and the wanted weights there.
+ *
+ *     swin_attention_request request;
+ *     swin_attention_request_init(&request, sizeof request);
+ *     request.stage = 2;
+ *     request.block = 5;
+ *     request.query[0] = 120;
+ *     request.query[1] = 200;
+ *     swin_attention_info info;
+ *     if (swin_model_attention_info(model, height, width, &request, &info, sizeof info, &err) != SWIN_OK)
+ *         return fail(&err);
+ *     swin_attention attention;
+ *     swin_attention_init(&attention, sizeof attention);
+ *     attention.weights = malloc(info.weight_count * sizeof(float));
+ *     attention.weight_capacity = info.weight_count;
+ *     if (swin_session_attention(session, &image, &request, &attention, &err) != SWIN_OK)
+ *         return fail(&err);
+ */
+
+/* How the weights are laid out. */
+typedef enum swin_attention_view {
+    SWIN_ATTENTION_ON_MAP = 0,   /* of one query, laid out on the stage's map: [heads, rows, columns]. Roll and padding
+                                    are undone; cells that are not in the query's window hold 0                      */
+    SWIN_ATTENTION_IN_WINDOW = 1 /* of all queries of a window, or of every window: [windows, heads, T, T], query then
+                                    key, as the published implementations compute them, slots of padding included    */
+} swin_attention_view;
+
+#define SWIN_HEAD_MEAN (-1)   /* one matrix (or map): the mean over the heads                */
+#define SWIN_HEAD_EACH (-2)   /* one for each head                                           */
+#define SWIN_WINDOW_EACH (-1) /* all windows                                                 */
+
+/* Whose weights are asked for. */
+typedef struct swin_attention_request {
+    size_t struct_size;
+    int32_t stage;    /* 0 .. stages - 1                                                                         */
+    int32_t block;    /* 0 .. depths[stage] - 1                                                                  */
+    int32_t head;     /* 0 .. heads[stage] - 1, SWIN_HEAD_MEAN or SWIN_HEAD_EACH                                 */
+    int32_t view;     /* a swin_attention_view                                                                   */
+    int32_t query[2]; /* ON_MAP: {row, column} of a pixel of the image (of its canvas); the query is the token of
+                         the cell that the pixel lies in                                                         */
+    int32_t window;   /* IN_WINDOW: 0 .. windows - 1, numbered row by row after the roll, or SWIN_WINDOW_EACH    */
+    int32_t reserved; /* 0                                                                                       */
+} swin_attention_request;
+
+/* Zeroes every field but `head`: SWIN_HEAD_MEAN. `struct_size` is sizeof(swin_attention_request) of the caller. */
+SWIN_API void swin_attention_request_init(swin_attention_request *request, size_t struct_size);
+
+/* What a request comes to. Pairs are {rows, columns}. */
+typedef struct swin_attention_info {
+    size_t struct_size;
+    int32_t stride;       /* pixels per cell of the stage's map                                             */
+    int32_t heads;        /* of the stage                                                                   */
+    int32_t map[2];       /* the stage's map                                                                */
+    int32_t window[2];    /* of this image: lineages make windows smaller on small maps; T is the product   */
+    int32_t shift[2];     /* of this block: the map is rolled up and left by so many cells; {0, 0}: not     */
+    int32_t windows[2];   /* how many there are                                                             */
+    int32_t cell[2];      /* ON_MAP: where the query stands on the map, else {-1, -1}                       */
+    int32_t query_window; /* ON_MAP: the number of its window, else -1                                      */
+    int32_t query_slot;   /* ON_MAP: its place 0 .. T - 1 in that window, row by row, else -1               */
+    size_t weight_count;  /* floats that the weights take                                                   */
+    size_t token_count;   /* entries that the tokens take                                                   */
+} swin_attention_info;
+
+/* Fills `info` for images whose canvas is height x width pixels. `struct_size` is sizeof(swin_attention_info) of the
+ * caller.
+ * Returns SWIN_OK; ARGUMENT where there is no such stage, block, head, window or pixel (in the torchvision lineage also
+ * where the pixel lies beyond the last whole patch); LIMIT where the map or the weights would not fit in memory's
+ * address range. Thread-safety: any thread. */
+SWIN_API SWIN_NODISCARD swin_status swin_model_attention_info(const swin_model *model, int32_t height, int32_t width,
+                                                              const swin_attention_request *request,
+                                                              swin_attention_info *info, size_t struct_size,
+                                                              swin_error *err);
+
+/* Where the weights go: memory of the caller. */
+typedef struct swin_attention {
+    size_t struct_size;
+    float *weights;         /* as the view says; heads is 1 unless EACH is asked for, so is windows              */
+    size_t weight_capacity; /* how many floats there are behind weights; at least weight_count                   */
+    int32_t *tokens;        /* NULL, or [windows, T]: the cell in each slot, row * map columns + column, or -1
+                               where it is padding; ON_MAP: of the query's window                                */
+    size_t token_capacity;  /* how many entries there are behind tokens; at least token_count                    */
+} swin_attention;
+
+/* Zeroes every field. `struct_size` is sizeof(swin_attention) of the caller. */
+SWIN_API void swin_attention_init(swin_attention *attention, size_t struct_size);
+
+/* Computes the weights that a request asks for of one image.
+ *
+ * The weights of a query sum to 1 over the T keys of its window. Padding takes part as the model computes it: in most
+ * lineages keys of padding get weight, so that what is left on the map sums to less than 1. Pairs that the mask of a
+ * shifted window keeps apart have weights of about e^-100.
+ *
+ * Projections are the session's, in its precision; scores and softmax are computed in double precision. A float32
+ * session's weights are within a relative L2 distance of 1e-5 of the reference implementation's. They do not depend on
+ * the thread count, and a run before or after gives the same maps. Image, weights and tokens must not overlap. After a
+ * failure the contents of weights and tokens are undefined and the session can be used again.
+ * Returns SWIN_OK, ARGUMENT, LIMIT, NO_MEMORY, BACKEND, or STATE when another thread is inside the session.
+ * Thread-safety: one thread at a time per session. Cost: a run up to that block; memory for the time of the call. */
+SWIN_API SWIN_NODISCARD swin_status swin_session_attention(swin_session *session, const swin_image *image,
+                                                           const swin_attention_request *request,
+                                                           const swin_attention *attention, swin_error *err);
+
 #ifdef __cplusplus
 }
 #endif

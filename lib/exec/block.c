@@ -76,12 +76,16 @@ static swin_status run_fc1(const step *s, const sw_tile *tile, int32_t j, const 
  * Tile form: each thread takes a tile through the whole block
  */
 
+static swin_status project(const step *s, const sw_tile *tile, const float *x, const sw_worker *worker)
+{
+    gather_input(s, tile, x, 0, tile->rows);
+    return sw_linear_run_all(&s->block->qkv, &worker->linear, tile->menu, tile->rows, &tile->input, 0, 1, &tile->qkv);
+}
+
 static swin_status compute_tile(const step *s, const sw_tile *tile, float *x, const sw_worker *worker)
 {
     const sw_block *block = s->block;
-    gather_input(s, tile, x, 0, tile->rows);
-    SW_TRY(sw_linear_run_all(&block->qkv, &worker->linear, tile->menu, tile->rows, &tile->input, 0, 1,
-                             &tile->qkv));
+    SW_TRY(project(s, tile, x, worker));
     for (int32_t part = 0; part < s->stage->head_parts; part++)
         SW_TRY(sw_attention_run(&s->attention, tile, part, 0, tile->windows, &worker->attention, worker->linear.dnn));
     SW_TRY(sw_linear_run_all(&block->proj, &worker->linear, tile->menu, tile->rows, &tile->context, 0,
@@ -268,4 +272,14 @@ void sw_block_run(sw_run *run, int32_t stage, int32_t block)
         sw_pool_run(run->pool, run->images * plan->tiling[shifted].tiles, tile_task, &s);
     if (s.block->norm3.weight != NULL && !sw_run_failed(run))
         sw_pool_run(run->pool, run->images * ((plan->tokens + ROW_CHUNK - 1) / ROW_CHUNK), block_norm_task, &s);
+}
+
+swin_status sw_block_project(sw_run *run, int32_t stage, int32_t block, const sw_tile *tile, const float *x,
+                             const sw_worker *worker)
+{
+    const step s = {.run = run,
+                    .stage = &run->network->stages[stage],
+                    .block = &run->network->stages[stage].blocks[block],
+                    .stage_number = stage};
+    return project(&s, tile, x, worker);
 }

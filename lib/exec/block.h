@@ -13,4 +13,8 @@
 /* Block number `block` of a stage, for all images in work. */
 void sw_block_run(sw_run *run, int32_t stage, int32_t block);
 
+/* The first step alone: q, k and v of a tile's rows, into the tile. `x` is the map of its image. */
+swin_status sw_block_project(sw_run *run, int32_t stage, int32_t block, const sw_tile *tile, const float *x,
+                             const sw_worker *worker);
+
 #endif

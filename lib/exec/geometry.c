@@ -122,6 +122,14 @@ static int32_t shift_of(const sw_geometry *g, bool shifted, int axis)
     return shifted ? g->shift[axis] : 0;
 }
 
+/* The other way round: where on the padded, rolled axis a row (or column) of the map stands. */
+static int32_t position_of(const sw_geometry *g, int axis, int32_t shift, int32_t at)
+{
+    const int32_t length = g->roll_first ? g->map[axis] : g->padded[axis];
+    const int32_t position = at - shift % length;
+    return position >= 0 ? position : position + length;
+}
+
 static int32_t filled(const sw_geometry *g, int axis, int32_t shift, int32_t first)
 {
     int32_t count = 0;
@@ -149,6 +157,14 @@ void sw_geometry_tokens(const sw_geometry *g, bool shifted, int32_t window, int3
             *tokens++ = row >= 0 && column >= 0 ? row * g->map[1] + column : -1;
         }
     }
+}
+
+void sw_geometry_find(const sw_geometry *g, bool shifted, const int32_t cell[2], int32_t *window, int32_t *slot)
+{
+    const int32_t row = position_of(g, 0, shift_of(g, shifted, 0), cell[0]);
+    const int32_t column = position_of(g, 1, shift_of(g, shifted, 1), cell[1]);
+    *window = row / g->window[0] * g->windows[1] + column / g->window[1];
+    *slot = row % g->window[0] * g->window[1] + column % g->window[1];
 }
 
 /* 0 before the last window, 1 in it up to where the roll wraps, 2 after. An axis that is not shifted is one region. */

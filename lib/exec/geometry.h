@@ -56,6 +56,9 @@ int32_t sw_geometry_token_count(const sw_geometry *g, bool shifted, int32_t wind
 /* The token in each slot of a window, row by row, or -1. */
 void sw_geometry_tokens(const sw_geometry *g, bool shifted, int32_t window, int32_t *tokens);
 
+/* Where a cell {row, column} of the map stands: the number of its window, and its slot there. */
+void sw_geometry_find(const sw_geometry *g, bool shifted, const int32_t cell[2], int32_t *window, int32_t *slot);
+
 /* The region of each slot of a window. False, and nothing written, where all are the same: no mask is needed. */
 bool sw_geometry_regions(const sw_geometry *g, bool shifted, int32_t window, int32_t *regions);
 

@@ -15,6 +15,13 @@
 #define PATCH_ROWS 256
 #define MERGE_ROWS 128
 
+struct sw_clamped_bias {
+    struct sw_clamped_bias *next;
+    int32_t stage, depth;
+    int32_t window[2];
+    sw_position_bias *blocks; /* [depth] */
+};
+
 /* Our own kernels want heads of 32 channels and everything else in multiples of that: what every published model but
  * one (c24) has. oneDNN is asked too, so that its limits (ONEDNN_MAX_CPU_ISA) hold for us. */
 static bool can_use_amx(const swin_config *config)
@@ -198,7 +205,7 @@ swin_status sw_network_create(const sw_model *model, sw_type type, bool amx, int
     n->config = *sw_model_config(model);
     n->type = type;
     n->amx = amx && can_use_amx(&n->config);
-    sw_clamped_biases_init(&n->clamped);
+    pthread_mutex_init(&n->lock, NULL);
     const swin_status status = build(n, threads, err);
     if (status != SWIN_OK) {
         sw_network_destroy(n);
@@ -206,6 +213,14 @@ swin_status sw_network_create(const sw_model *model, sw_type type, bool amx, int
     }
     *network = n;
     return SWIN_OK;
+}
+
+static void destroy_clamped(struct sw_clamped_bias *clamped)
+{
+    for (int32_t b = 0; clamped->blocks != NULL && b < clamped->depth; b++)
+        sw_position_bias_destroy(&clamped->blocks[b]);
+    sw_free(clamped->blocks);
+    sw_free(clamped);
 }
 
 static void destroy_stage(sw_stage *stage)
@@ -232,19 +247,24 @@ void sw_network_destroy(sw_network *network)
 {
     if (network == NULL)
         return;
-    sw_clamped_biases_release(&network->clamped);
+    while (network->clamped != NULL) {
+        struct sw_clamped_bias *next = network->clamped->next;
+        destroy_clamped(network->clamped);
+        network->clamped = next;
+    }
     for (int32_t s = 0; s < SWIN_MAX_STAGES; s++)
         destroy_stage(&network->stages[s]);
     sw_linear_destroy(&network->patch);
     free_norm(&network->patch_norm);
     sw_free(network->absolute_position);
     sw_dnn_destroy(network->dnn);
+    pthread_mutex_destroy(&network->lock);
     sw_free(network);
 }
 
-size_t sw_network_bytes(sw_network *network)
+size_t sw_network_bytes(const sw_network *network)
 {
-    size_t bytes = sw_linear_bytes(&network->patch) + sw_clamped_biases_bytes(&network->clamped);
+    size_t bytes = sw_linear_bytes(&network->patch);
     for (int32_t s = 0; s < network->config.stages; s++) {
         const sw_stage *stage = &network->stages[s];
         for (int32_t b = 0; b < stage->depth; b++) {
@@ -255,4 +275,55 @@ size_t sw_network_bytes(sw_network *network)
         bytes += sw_linear_bytes(&stage->merge);
     }
     return bytes;
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Position biases of clamped windows
+ */
+
+static swin_status make_clamped(sw_network *network, int32_t s, const int32_t window[2],
+                                struct sw_clamped_bias **clamped, swin_error *err)
+{
+    const sw_stage *stage = &network->stages[s];
+    struct sw_clamped_bias *c = sw_alloc_zeroed(1, sizeof *c);
+    if (c == NULL)
+        return sw_fail_memory(err, sizeof *c, "position biases of a small map");
+    c->stage = s;
+    c->window[0] = window[0];
+    c->window[1] = window[1];
+    c->blocks = sw_alloc_zeroed((size_t)stage->depth, sizeof *c->blocks);
+    swin_status status = SWIN_OK;
+    if (c->blocks == NULL)
+        status = sw_fail_memory(err, (size_t)stage->depth * sizeof *c->blocks, "position biases of a small map");
+    else
+        c->depth = stage->depth;
+    for (int32_t b = 0; b < c->depth && status == SWIN_OK; b++)
+        status = sw_position_bias_create(&c->blocks[b], network->model, s, b, stage->heads, window, err);
+    if (status != SWIN_OK) {
+        destroy_clamped(c);
+        return status;
+    }
+    *clamped = c;
+    return SWIN_OK;
+}
+
+swin_status sw_network_position_bias(sw_network *network, int32_t stage, const int32_t window[2],
+                                     const sw_position_bias **biases, swin_error *err)
+{
+    swin_status status = SWIN_OK;
+    pthread_mutex_lock(&network->lock);
+    struct sw_clamped_bias *c = network->clamped;
+    while (c != NULL && (c->stage != stage || memcmp(c->window, window, sizeof c->window) != 0))
+        c = c->next;
+    if (c == NULL) {
+        status = make_clamped(network, stage, window, &c, err);
+        if (status == SWIN_OK) {
+            c->next = network->clamped;
+            network->clamped = c;
+        }
+    }
+    pthread_mutex_unlock(&network->lock);
+    if (status == SWIN_OK)
+        *biases = c->blocks;
+    return status;
 }

@@ -3,7 +3,7 @@
  * network.h - a model made ready to compute in one precision: packed weights, matrix products, position biases.
  *
  * Built once per model and precision and then shared, read-only, by all sessions; only the position biases of windows
- * that a lineage clamps to a small map come and go, under a lock.
+ * that a lineage clamps to a small map are added later, under a lock.
  *
  * Legend of shapes, used throughout lib/exec: C channels of the stage, T slots of a window (tokens or padding), d
  * channels of a head, H heads, R rows (tokens) of a tile.
@@ -11,10 +11,11 @@
 #ifndef SW_EXEC_NETWORK_H
 #define SW_EXEC_NETWORK_H
 
+#include <pthread.h>
+
 #include "../dnn/dnn.h"
 #include "../kernels/kernels.h"
 #include "../model/model.h"
-#include "clamped_bias.h"
 #include "linear.h"
 #include "position_bias.h"
 
@@ -65,7 +66,8 @@ typedef struct sw_network {
     sw_norm patch_norm;     /* weight NULL: none */
     float *absolute_position; /* [rows * columns, E] of its own grid; NULL: none */
     sw_stage stages[SWIN_MAX_STAGES];
-    sw_clamped_biases clamped;
+    pthread_mutex_t lock;   /* of what follows */
+    struct sw_clamped_bias *clamped;
 } sw_network;
 
 /* `amx`: our own AMX kernels may be used where they can; else all products are oneDNN's. `threads` share the packing.
@@ -75,6 +77,10 @@ swin_status sw_network_create(const sw_model *model, sw_type type, bool amx, int
 void sw_network_destroy(sw_network *network);
 
 /* Bytes of packed weights and of everything else that is kept. */
-size_t sw_network_bytes(sw_network *network);
+size_t sw_network_bytes(const sw_network *network);
+
+/* The position biases of a stage's blocks, [depth], for a window of rows x columns; made when first asked for. */
+swin_status sw_network_position_bias(sw_network *network, int32_t stage, const int32_t window[2],
+                                     const sw_position_bias **biases, swin_error *err);
 
 #endif

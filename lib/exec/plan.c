@@ -43,8 +43,8 @@ swin_status sw_plan_maps(const swin_config *config, int32_t height, int32_t widt
 
 const sw_position_bias *sw_plan_bias(const sw_plan *plan, const sw_network *network, int32_t stage, int32_t block)
 {
-    const sw_clamped_bias *clamped = plan->stage[stage].clamped;
-    return clamped != NULL ? &clamped->blocks[block] : &network->stages[stage].blocks[block].bias;
+    const sw_position_bias *clamped = plan->stage[stage].clamped;
+    return clamped != NULL ? &clamped[block] : &network->stages[stage].blocks[block].bias;
 }
 
 /* The rows that a tile of this stage is filled up to. */
@@ -90,9 +90,9 @@ static swin_status plan_stage(sw_plan *plan, sw_network *network, int32_t s, con
     const sw_stage *stage = &network->stages[s];
     sw_geometry_init(&p->geometry, &network->config, s, map, plan->image);
     p->tokens = map[0] * map[1];
+    p->clamped = NULL;
     if (memcmp(p->geometry.window, network->config.window[s], sizeof p->geometry.window) != 0)
-        SW_TRY(sw_clamped_bias_take(&network->clamped, network->model, s, stage->depth, stage->heads,
-                                    p->geometry.window, &p->clamped, err));
+        SW_TRY(sw_network_position_bias(network, s, p->geometry.window, &p->clamped, err));
     const int32_t count = sw_geometry_window_count(&p->geometry);
     p->wide = count < WIDE_WINDOWS && p->tokens <= sw_menu_largest(&stage->menu);
     return SWIN_OK;
@@ -160,15 +160,6 @@ static void place_maps(sw_plan *plan, const sw_network *network)
     plan->image_floats = (end + 15) / 16 * 16;
 }
 
-static void give_back_biases(sw_plan *plan)
-{
-    for (int32_t s = 0; s < SWIN_MAX_STAGES; s++) {
-        if (plan->stage[s].clamped != NULL)
-            sw_clamped_bias_give_back(&plan->network->clamped, plan->stage[s].clamped);
-        plan->stage[s].clamped = NULL;
-    }
-}
-
 swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int32_t width, int32_t stages,
                          swin_error *err)
 {
@@ -177,8 +168,6 @@ swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int
     int32_t maps[SWIN_MAX_STAGES][2] = {{0}};
     SW_TRY(sw_plan_maps(&network->config, height, width, maps, err));
     plan->stages = 0; /* no valid plan, should what follows fail */
-    give_back_biases(plan);
-    plan->network = network;
     plan->image[0] = height;
     plan->image[1] = width;
     memcpy(plan->patch_grid, maps[0], sizeof plan->patch_grid);
@@ -196,7 +185,6 @@ swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int
 
 void sw_plan_release(sw_plan *plan)
 {
-    give_back_biases(plan);
     sw_free(plan->memory);
     plan->memory = NULL;
     plan->memory_count = 0;

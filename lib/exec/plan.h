@@ -24,12 +24,11 @@ typedef struct sw_stage_plan {
     sw_tiling tiling[2];             /* of even and of odd (shifted) blocks                                  */
     bool wide;                       /* one tile whose layers are shared out among the threads, instead of
                                         tiles that are                                                       */
-    sw_clamped_bias *clamped;        /* taken, where the window is clamped to the map; NULL: the blocks' own  */
+    const sw_position_bias *clamped; /* [depth], where the window is clamped to the map; NULL: the blocks' own */
     size_t offset;                   /* of the map [tokens, C] in an image's buffer, in floats                */
 } sw_stage_plan;
 
 typedef struct sw_plan {
-    sw_network *network;
     int32_t image[2];
     int32_t stages;      /* planned so far: up to the last level asked for */
     int32_t patch_grid[2];
@@ -50,7 +49,6 @@ static inline int32_t sw_tile_window_limit(int32_t rows, int32_t slots)
  * allocates only where an earlier plan's memory is too small. */
 swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int32_t width, int32_t stages,
                          swin_error *err);
-/* Before the network goes. */
 void sw_plan_release(sw_plan *plan);
 
 /* The position bias of a block under this plan. */

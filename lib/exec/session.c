@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "../base/memory.h"
+#include "attention_weights.h"
 #include "block.h"
 #include "feature_map.h"
 #include "layer.h"
@@ -303,12 +304,48 @@ swin_status sw_session_run(sw_session *session, const sw_pixels *pixels, size_t 
     return status;
 }
 
+/* Up to the input of the request's block. */
+static swin_status run_up_to(sw_session *session, const sw_pixels *pixels, const swin_attention_request *request,
+                             swin_error *err)
+{
+    sw_run *run = &session->run;
+    atomic_store(&run->failed, SWIN_OK);
+    run->images = 1;
+    sw_patch_embed_run(run, pixels);
+    for (int32_t s = 0; s <= request->stage; s++) {
+        const int32_t blocks = s < request->stage ? session->network->stages[s].depth : request->block;
+        for (int32_t b = 0; b < blocks && !sw_run_failed(run); b++)
+            sw_block_run(run, s, b);
+        if (s < request->stage && !sw_run_failed(run))
+            sw_patch_merge_run(run, s);
+    }
+    const swin_status status = (swin_status)atomic_load(&run->failed);
+    return status == SWIN_OK ? SWIN_OK : sw_fail(err, status, "oneDNN failed to execute a matrix product");
+}
+
+swin_status sw_session_attention(sw_session *session, const sw_pixels *pixels, const int32_t canvas[2],
+                                 const swin_attention_request *request, const swin_attention_info *info,
+                                 const swin_attention *out, swin_error *err)
+{
+    /* A plan that reaches further, made for a run of this size, serves as well. */
+    const bool planned = session->plan.image[0] == canvas[0] && session->plan.image[1] == canvas[1];
+    const int32_t stages = planned && session->plan.stages > request->stage ? session->plan.stages : request->stage + 1;
+    SW_TRY(sw_plan_make(&session->plan, session->network, canvas[0], canvas[1], stages, err));
+    SW_TRY(make_room(session, 1, err));
+    const int32_t threads = sw_dnn_single_thread();
+    swin_status status = run_up_to(session, pixels, request, err);
+    if (status == SWIN_OK)
+        status = sw_attention_weights_run(&session->run, request, info, out, err);
+    sw_dnn_restore_threads(threads);
+    return status;
+}
+
 void sw_session_set_kernels(sw_session *session, const sw_kernels *kernels)
 {
     session->run.kernels = kernels;
 }
 
-sw_network *sw_session_network(const sw_session *session)
+const sw_network *sw_session_network(const sw_session *session)
 {
     return session->network;
 }

@@ -18,10 +18,16 @@ void sw_session_destroy(sw_session *session);
 swin_status sw_session_run(sw_session *session, const sw_pixels *pixels, size_t count, const int32_t canvas[2],
                            const swin_maps *maps, swin_error *err);
 
+/* What the request asks for, of one image; `info` is what sw_attention_weights_find() makes of it on this canvas, and
+ * `out` has been checked against that. */
+swin_status sw_session_attention(sw_session *session, const sw_pixels *pixels, const int32_t canvas[2],
+                                 const swin_attention_request *request, const swin_attention_info *info,
+                                 const swin_attention *out, swin_error *err);
+
 /* Replaces the element-wise kernels: benchmarks measure the products alone with kernels that do nothing. */
 void sw_session_set_kernels(sw_session *session, const sw_kernels *kernels);
 
-sw_network *sw_session_network(const sw_session *session);
+const sw_network *sw_session_network(const sw_session *session);
 int32_t sw_session_threads(const sw_session *session);
 size_t sw_session_scratch_bytes(const sw_session *session);
 const char *sw_session_kernels(const sw_session *session);

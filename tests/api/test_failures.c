@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attention.h"
 #include "backend_refusing.h"
 #include "failure.h"
 #include "memory_counted.h"
@@ -247,12 +248,78 @@ static void a_run_that_fails_spoils_nothing(void **state)
     }
 }
 
+/* ------------------------------------------------------------------------------------------------------------------
+ * Attention on request
+ */
+
+/* Of a session that has seen nothing, and of one that has run. */
+static void check_attention(const way *w, const swin_model *model, int32_t precision, long stride)
+{
+    float *planes = picture_planes(60, 70, 1, 1);
+    const swin_image image = picture_image(planes, 60, 70);
+    swin_attention_request request;
+    swin_attention_request_init(&request, sizeof request);
+    request.stage = 1;
+    request.block = 1;
+    request.view = SWIN_ATTENTION_IN_WINDOW;
+    request.window = SWIN_WINDOW_EACH;
+    swin_session *bystander = models_session(model, precision, 2);
+    swin_attention_info info;
+    swin_attention expected = attention_of(bystander, model, &image, &request, &info);
+    swin_status status;
+    swin_error err;
+    swin_maps maps = try_run(bystander, model, &image, 1, &status, &err);
+    assert_int_equal(status, SWIN_OK);
+    for (int ran = 0; ran < 2; ran++) {
+        status = SWIN_ERR_INTERNAL;
+        long call = 0;
+        for (; status != SWIN_OK; call += stride) {
+            swin_session *session = models_session(model, precision, 2);
+            if (ran)
+                check_unharmed(session, model, &image, &maps, "before");
+            const size_t blocks = memory_live_blocks();
+            swin_attention got = attention_room(model, &image, &request, &info);
+            w->fail_after(call);
+            status = swin_session_attention(session, &image, &request, &got, &err);
+            w->fail_after(-1);
+            if (status != SWIN_OK)
+                check(w, status, &err, "attention", call);
+            if (ran)
+                assert_int_equal(memory_live_blocks(), blocks);
+            attention_release(&got);
+            got = attention_of(session, model, &image, &request, &info);
+            assert_memory_equal(got.weights, expected.weights, info.weight_count * sizeof *got.weights);
+            attention_release(&got);
+            check_unharmed(session, model, &image, &maps, "the session itself");
+            swin_session_destroy(session);
+        }
+        assert_true(call > 5);
+    }
+    picture_maps_release(&maps);
+    attention_release(&expected);
+    swin_session_destroy(bystander);
+    free(planes);
+}
+
+static void attention_that_fails_spoils_nothing(void **state)
+{
+    (void)state;
+    for (size_t m = 0; m < COUNT_OF(models); m++) {
+        swin_model *model = models_make(models[m].which, models[m].precision);
+        check_attention(&ways[0], model, models[m].precision, 1);
+        check_attention(&ways[1], model, models[m].precision, 97);
+        swin_model_destroy(model);
+        assert_int_equal(memory_live_blocks(), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_is_made_whole_or_not_at_all),
         cmocka_unit_test(a_session_is_made_whole_or_not_at_all),
         cmocka_unit_test(a_run_that_fails_spoils_nothing),
+        cmocka_unit_test(attention_that_fails_spoils_nothing),
     };
     return cmocka_run_group_tests_name("failures", tests, NULL, NULL);
 }

@@ -97,8 +97,14 @@ static void check(const sw_geometry *g, bool shifted)
             const int32_t cell = (top + t / g->window[1]) * g->padded[1] + left + t % g->window[1];
             const int32_t first = top * g->padded[1] + left;
             assert_int_equal(found[t], tokens.cell[cell]);
-            if (found[t] >= 0)
+            if (found[t] >= 0) {
+                const int32_t place[2] = {found[t] / g->map[1], found[t] % g->map[1]};
+                int32_t window, slot;
+                sw_geometry_find(g, shifted, place, &window, &slot);
+                assert_int_equal(window, w);
+                assert_int_equal(slot, t);
                 seen[found[t]]++;
+            }
             count += found[t] >= 0;
             mixed = mixed || regions.cell[cell] != regions.cell[first];
             if (masked) /* the same pairs are apart */

@@ -239,53 +239,6 @@ static void a_known_plan_costs_nothing(void **state)
     sw_model_destroy(model);
 }
 
-/* Biases of clamped windows: as many as there are maps that a window does not fit. */
-static void small_maps_of_all_sizes_keep_to_a_bound(void **state)
-{
-    (void)state;
-    enum { WINDOW = 12 };
-    swin_config config = config_of(1, 1, 64, 32, WINDOW);
-    config.lineage = SWIN_LINEAGE_TIMM;
-    config.patch_size = 1;
-    sw_model *model;
-    sw_network *network;
-    assert_int_equal(sw_model_create_random(&config, 1, &model, NULL), SWIN_OK);
-    assert_int_equal(sw_network_create(model, SW_F32, false, 1, &network, NULL), SWIN_OK);
-    const size_t before = memory_live_bytes(), said_before = sw_network_bytes(network);
-    sw_plan plan = {0}, other = {0};
-    const size_t floats = (size_t)9 * 7 * 9 * 7 * 32;
-    assert_int_equal(sw_plan_make(&plan, network, 9, 7, 1, NULL), SWIN_OK);
-    assert_int_equal(sw_plan_make(&other, network, 9, 7, 1, NULL), SWIN_OK);
-    assert_ptr_equal(plan.stage[0].clamped, other.stage[0].clamped);
-    float *first = malloc(floats * sizeof *first);
-    assert_non_null(first);
-    memcpy(first, sw_plan_bias(&plan, network, 0, 1)->values, floats * sizeof *first);
-    size_t made = 0, most = 0;
-    for (int32_t height = 1; height <= WINDOW; height++) {
-        for (int32_t width = 1; width <= WINDOW; width++) {
-            assert_int_equal(sw_plan_make(&plan, network, height, width, 1, NULL), SWIN_OK);
-            made += plan.stage[0].clamped == NULL ? 0 : plan.stage[0].clamped->bytes;
-            /* the one in use, the one in use by the other plan, and what administers them */
-            const size_t live = memory_live_bytes() - before, said = sw_network_bytes(network) - said_before;
-            most = live > most ? live : most;
-            assert_in_range(live, said, said + (64 << 10));
-        }
-    }
-    assert_in_range(most, SW_CLAMPED_IDLE_BYTES / 2, SW_CLAMPED_IDLE_BYTES + (12 << 20));
-    assert_true(made > 2 * SW_CLAMPED_IDLE_BYTES); /* so something was dropped */
-    /* what is in use stays, what was dropped is made again */
-    assert_memory_equal(sw_plan_bias(&other, network, 0, 1)->values, first, floats * sizeof *first);
-    sw_plan_release(&other);
-    assert_int_equal(sw_plan_make(&plan, network, 1, 2, 1, NULL), SWIN_OK);
-    assert_int_equal(sw_plan_make(&plan, network, 9, 7, 1, NULL), SWIN_OK);
-    assert_memory_equal(sw_plan_bias(&plan, network, 0, 1)->values, first, floats * sizeof *first);
-    free(first);
-    sw_plan_release(&plan);
-    sw_network_destroy(network);
-    sw_model_destroy(model);
-    assert_int_equal(memory_live_blocks(), 0);
-}
-
 static void planning_may_lack_memory(void **state)
 {
     (void)state;
@@ -365,7 +318,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_token_has_one_place),
         cmocka_unit_test(a_known_plan_costs_nothing),
-        cmocka_unit_test(small_maps_of_all_sizes_keep_to_a_bound),
         cmocka_unit_test(planning_may_lack_memory),
         cmocka_unit_test(sizes_are_those_of_the_design),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The library, through its public interface alone, against what the published packages compute: every case of
- * cases.txt.
+ * cases.txt; and the attention weights where the expectation has them.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,6 +19,9 @@
 /* What swin.h promises for float32. */
 #define RELATIVE_L2 1e-5
 #define LARGEST 1e-4
+
+/* Blocks whose attention was compared. */
+static int blocks_compared;
 
 static void check(swin_status status, const swin_error *err, const golden_case *one)
 {
@@ -51,6 +54,50 @@ static void check_level(const golden_case *one, const fixture *expect, int size,
                  largest_error, largest);
     free(values);
     free(expected);
+}
+
+/* The attention weights of every window and head of a block, where the package's are kept. */
+static void check_attention(const golden_case *one, const fixture *expect, int size, const swin_model *model,
+                            swin_session *session, const swin_image *image, int32_t stage, int32_t block)
+{
+    char name[64];
+    snprintf(name, sizeof name, "attention.%d.%d.%d", (int)stage, (int)block, size);
+    if (!fixture_has(expect, name))
+        return;
+    swin_attention_request request;
+    swin_attention_request_init(&request, sizeof request);
+    request.stage = stage;
+    request.block = block;
+    request.view = SWIN_ATTENTION_IN_WINDOW;
+    request.head = SWIN_HEAD_EACH;
+    request.window = SWIN_WINDOW_EACH;
+    swin_attention_info info;
+    swin_error err;
+    check(swin_model_attention_info(model, image->height, image->width, &request, &info, sizeof info, &err), &err, one);
+    int64_t shape[FIXTURE_MAX_RANK];
+    const size_t count = fixture_shape(expect, name, shape);
+    assert_int_equal(info.windows[0] * info.windows[1], shape[0]);
+    assert_int_equal(info.heads, shape[1]);
+    assert_int_equal(info.window[0] * info.window[1], shape[2]);
+    assert_int_equal(info.weight_count, count);
+
+    swin_attention attention;
+    swin_attention_init(&attention, sizeof attention);
+    attention.weights = malloc(count * sizeof *attention.weights);
+    attention.weight_capacity = count;
+    double *expected = fixture_doubles(expect, name), *values = malloc(count * sizeof *values);
+    assert_non_null(attention.weights);
+    assert_non_null(values);
+    check(swin_session_attention(session, image, &request, &attention, &err), &err, one);
+    for (size_t i = 0; i < count; i++)
+        values[i] = attention.weights[i];
+    const double distance = fixture_distance(values, expected, count);
+    if (!(distance <= RELATIVE_L2))
+        fail_msg("%s, %s: relative L2 distance %.2e", one->name, name, distance);
+    blocks_compared++;
+    free(values);
+    free(expected);
+    free(attention.weights);
 }
 
 static void run_size(const golden_case *one, const fixture *expect, int size, const swin_model *model,
@@ -92,6 +139,8 @@ static void run_size(const golden_case *one, const fixture *expect, int size, co
     for (int32_t s = 0; s < config.stages; s++) {
         check_level(one, expect, size, &infos[s], maps.data[s]);
         free(maps.data[s]);
+        for (int32_t b = 0; b < config.depths[s]; b++)
+            check_attention(one, expect, size, model, session, &image, s, b);
     }
     free(pixels);
 }
@@ -121,6 +170,12 @@ static void agrees(void **state)
     swin_model_destroy(model);
 }
 
+static int attention_was_compared(void **state)
+{
+    (void)state;
+    return blocks_compared > 0 ? 0 : -1;
+}
+
 int main(void)
 {
     size_t count;
@@ -130,7 +185,7 @@ int main(void)
         return 1;
     for (size_t i = 0; i < count; i++)
         tests[i] = (struct CMUnitTest){.name = cases[i].name, .test_func = agrees, .initial_state = &cases[i]};
-    const int failed = _cmocka_run_group_tests("golden", tests, count, NULL, NULL);
+    const int failed = _cmocka_run_group_tests("golden", tests, count, NULL, attention_was_compared);
     free(tests);
     free(cases);
     return failed;

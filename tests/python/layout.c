@@ -117,5 +117,36 @@ int main(void)
     FIELD(swin_profile, patch_merge_ms);
     FIELD(swin_profile, output_ms);
     FIELD(swin_profile, gflop);
+
+    STRUCT(swin_attention_request);
+    FIELD(swin_attention_request, struct_size);
+    FIELD(swin_attention_request, stage);
+    FIELD(swin_attention_request, block);
+    FIELD(swin_attention_request, head);
+    FIELD(swin_attention_request, view);
+    FIELD(swin_attention_request, query);
+    FIELD(swin_attention_request, window);
+    FIELD(swin_attention_request, reserved);
+
+    STRUCT(swin_attention_info);
+    FIELD(swin_attention_info, struct_size);
+    FIELD(swin_attention_info, stride);
+    FIELD(swin_attention_info, heads);
+    FIELD(swin_attention_info, map);
+    FIELD(swin_attention_info, window);
+    FIELD(swin_attention_info, shift);
+    FIELD(swin_attention_info, windows);
+    FIELD(swin_attention_info, cell);
+    FIELD(swin_attention_info, query_window);
+    FIELD(swin_attention_info, query_slot);
+    FIELD(swin_attention_info, weight_count);
+    FIELD(swin_attention_info, token_count);
+
+    STRUCT(swin_attention);
+    FIELD(swin_attention, struct_size);
+    FIELD(swin_attention, weights);
+    FIELD(swin_attention, weight_capacity);
+    FIELD(swin_attention, tokens);
+    FIELD(swin_attention, token_capacity);
     return 0;
 }

@@ -70,11 +70,17 @@ def test_every_function_is_known_with_its_number_of_arguments():
     ("swin_precision", "SWIN_PRECISION_", prototypes.PRECISIONS),
     ("swin_out_norm", "SWIN_OUT_NORM_", prototypes.OUT_NORMS), ("swin_layout", "SWIN_LAYOUT_", prototypes.LAYOUTS),
     ("swin_tensor_use", "SWIN_TENSOR_", prototypes.TENSOR_USES),
+    ("swin_attention_view", "SWIN_ATTENTION_", prototypes.ATTENTION_VIEWS),
 ])
 def test_words_stand_for_the_numbers_of_the_header(enum, prefix, names):
     body = re.search(rf"typedef enum {enum} \{{(.*?)\}}", header("swin.h"), re.S).group(1)
     values = re.findall(rf"{prefix}(\w+) = (\d+)", body)
     assert [(name.lower(), int(number)) for name, number in values] == [(name, i) for i, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("name", ["HEAD_MEAN", "HEAD_EACH", "WINDOW_EACH"])
+def test_marks_are_those_of_the_header(name):
+    assert re.search(rf"#define SWIN_{name} \((-?\d+)\)", header("swin.h")).group(1) == str(getattr(prototypes, name))
 
 
 def test_every_status_has_an_exception():

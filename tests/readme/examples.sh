@@ -35,6 +35,48 @@ c)
         fail 'it succeeds without a file'
     fi
     grep -q 'swin.safetensors' "$work/err" || fail 'the failure does not name the file'
+
+    # The example in the header's own comment, with what it finds there.
+    cat >"$work/header.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <swin/swin.h>
+static int fail(const swin_error *err)
+{
+    fprintf(stderr, "%s\n", err->message);
+    return 1;
+}
+int main(int argc, char **argv)
+{
+    static unsigned char bytes[3 * 160 * 240];
+    const int height = 160, width = 240;
+    swin_error err;
+    swin_model *model;
+    swin_session *session;
+    if (argc < 2 || swin_model_open(argv[1], NULL, &model, &err) != SWIN_OK ||
+        swin_session_create(model, NULL, &session, &err) != SWIN_OK)
+        return 1;
+    swin_image image;
+    swin_image_init(&image, sizeof image);
+    image.data = bytes;
+    image.height = height;
+    image.width = width;
+END
+    header=$(dirname "$readme")/include/swin/swin.h
+    sed -n '/^ \* Looking inside/,/^ \*\/$/s/^ \*     /    /p' "$header" >"$work/comment"
+    grep -q 'swin_session_attention' "$work/comment" || fail 'no example found in swin.h'
+    # The checkpoint of the tests is a small one.
+    sed 's/stage = 2/stage = 1/; s/block = 5/block = 0/' "$work/comment" >>"$work/header.c"
+    cat >>"$work/header.c" <<'END'
+    free(attention.weights);
+    swin_session_destroy(session);
+    swin_model_destroy(model);
+    return 0;
+}
+END
+    "$@" -std=c11 -pedantic-errors -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -x c "$work/header.c" \
+        -x none -o "$work/header" $LINK
+    "$work/header" "$checkpoint"
     ;;
 cxx)
     # What the example uses of OpenCV, and a program around it.

@@ -96,10 +96,32 @@ class SwinProfile(Structure):
     ]
 
 
+class SwinAttentionRequest(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t), ("stage", c_int32), ("block", c_int32), ("head", c_int32), ("view", c_int32),
+        ("query", _Pair), ("window", c_int32), ("reserved", c_int32),
+    ]
+
+
+class SwinAttentionInfo(Structure):
+    _fields_ = [
+        ("struct_size", c_size_t), ("stride", c_int32), ("heads", c_int32), ("map", _Pair), ("window", _Pair),
+        ("shift", _Pair), ("windows", _Pair), ("cell", _Pair), ("query_window", c_int32), ("query_slot", c_int32),
+        ("weight_count", c_size_t), ("token_count", c_size_t),
+    ]
+
+
+class SwinAttention(Structure):
+    _fields_ = [("struct_size", c_size_t), ("weights", c_void_p), ("weight_capacity", c_size_t), ("tokens", c_void_p),
+                ("token_capacity", c_size_t)]
+
+
 STRUCTS: dict[str, type[Structure]] = {
     "swin_error": SwinError, "swin_config": SwinConfig, "swin_model_params": SwinModelParams,
     "swin_model_info": SwinModelInfo, "swin_output_info": SwinOutputInfo, "swin_session_params": SwinSessionParams,
     "swin_image": SwinImage, "swin_maps": SwinMaps, "swin_session_info": SwinSessionInfo, "swin_profile": SwinProfile,
+    "swin_attention_request": SwinAttentionRequest, "swin_attention_info": SwinAttentionInfo,
+    "swin_attention": SwinAttention,
 }
 
 _Error = POINTER(SwinError)
@@ -130,12 +152,20 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "swin_session_run": (_Status, [c_void_p, POINTER(SwinImage), c_size_t, POINTER(SwinMaps), _Error]),
     "swin_session_get_info": (_Status, [c_void_p, POINTER(SwinSessionInfo), c_size_t, _Error]),
     "swin_session_get_profile": (_Status, [c_void_p, POINTER(SwinProfile), c_size_t, _Error]),
+    "swin_attention_request_init": (None, [POINTER(SwinAttentionRequest), c_size_t]),
+    "swin_model_attention_info": (_Status, [c_void_p, c_int32, c_int32, POINTER(SwinAttentionRequest),
+                                            POINTER(SwinAttentionInfo), c_size_t, _Error]),
+    "swin_attention_init": (None, [POINTER(SwinAttention), c_size_t]),
+    "swin_session_attention": (_Status, [c_void_p, POINTER(SwinImage), POINTER(SwinAttentionRequest),
+                                         POINTER(SwinAttention), _Error]),
 }
 
 LINEAGES = ("auto", "detection", "microsoft", "torchvision", "timm", "huggingface", "mmpretrain")
 PRECISIONS = ("auto", "f32", "bf16")
 OUT_NORMS = ("auto", "on", "off")
 LAYOUTS = ("nchw", "nhwc")
+ATTENTION_VIEWS = ("on_map", "in_window")
+HEAD_MEAN, HEAD_EACH, WINDOW_EACH = -1, -2, -1
 TENSOR_USES = ("used", "ignored", "foreign", "unknown")
 PIXEL_RGB8, PIXEL_BGR8, PIXEL_F32_PLANAR = 1, 2, 3
 
