@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .attention import Attention
 from .config import Config, preset, preset_names
 from .errors import (ArgumentError, BackendError, ConvertError, Error, FileError, FormatError, InternalError,
                      LibraryError, LimitError, MismatchError, NoMemoryError, StateError, UnsupportedError)
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "BackendError", "Config", "ConvertError", "Error", "FileError", "FormatError", "Info",
+    "ArgumentError", "Attention", "BackendError", "Config", "ConvertError", "Error", "FileError", "FormatError", "Info",
     "InternalError", "LINEAGES", "LibraryError", "LimitError", "MismatchError", "Model", "NoMemoryError", "OutputShape",
     "SessionInfo", "StateError", "UnsupportedError", "library_version", "load", "preset", "preset_names", "random",
     "torch_backbone",

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence, Union
+from functools import lru_cache
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
 from .errors import ArgumentError
-from .prototypes import PIXEL_BGR8, PIXEL_F32_PLANAR, PIXEL_RGB8
+from .prototypes import PIXEL_BGR8, PIXEL_F32_PLANAR, PIXEL_RGB8, SwinImage, initialised
 
 #: What `as_array` takes: numpy arrays, and everything with __array_interface__, __dlpack__ or __array__.
 Image = Any
 Images = Union[Image, Sequence[Image]]
+
+#: (rows, columns), or a number of which the image size is rounded up to a multiple.
+Canvas = Union[int, Sequence[int]]
 
 _CPU_DEVICES = (1, 3, 11, 13)  # DLPack's CPU, and memory of others that the CPU may read
 _HINT = "expected uint8 [H, W, 3] or [N, H, W, 3], or float32 [3, H, W] or [N, 3, H, W] that is normalised already"
@@ -109,3 +113,62 @@ def _wrong(array: np.ndarray) -> str:
     elif array.dtype not in (np.uint8, np.float32):
         advice = "convert it first, e.g. with .astype(numpy.float32)" if array.dtype.kind == "f" else ""
     return f"an image is {array.dtype} {list(shape)}, {_HINT}" + (f"; {advice}" if advice else "")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+def images_of(images: Sequence[Image]) -> list[np.ndarray]:
+    """The images of a list of single ones."""
+    if not images:
+        raise ArgumentError("the list of images is empty")
+    return [_entry(i, split(image)) for i, image in enumerate(images)]
+
+
+def _entry(index: int, images: list[np.ndarray]) -> np.ndarray:
+    if len(images) != 1:
+        raise ArgumentError(f"entry {index} of the list is a batch of {len(images)}, single images expected")
+    return images[0]
+
+
+def check_normalisation(batch: list[Pixels], mean: Optional[Sequence[float]], std: Optional[Sequence[float]],
+                        bgr: bool) -> None:
+    """Refuses what contradicts the images."""
+    for name, value in (("mean", mean), ("std", std)):
+        if value is not None and len(value) != 3:
+            raise ArgumentError(f"{name} has {len(value)} values, 3 expected: red, green, blue")
+    if any(one.format == PIXEL_F32_PLANAR for one in batch) and (mean is not None or std is not None or bgr):
+        raise ArgumentError(
+            "mean, std and bgr are given with a float32 image, which is taken as it is: normalised, RGB")
+
+
+def canvas_of(batch: list[Pixels], canvas: Optional[Canvas]) -> tuple[int, int]:
+    """Rows and columns of what is computed."""
+    rows, columns = max(one.height for one in batch), max(one.width for one in batch)
+    if canvas is None:
+        return rows, columns
+    if isinstance(canvas, int):
+        if canvas < 1:
+            raise ArgumentError(f"canvas is {canvas}, a multiple from 1 on, or rows and columns expected")
+        return -(-rows // canvas) * canvas, -(-columns // canvas) * canvas
+    if len(canvas) != 2 or canvas[0] < rows or canvas[1] < columns:
+        raise ArgumentError(f"canvas is {tuple(canvas)}, rows and columns from {(rows, columns)} on expected")
+    return int(canvas[0]), int(canvas[1])
+
+
+@lru_cache(maxsize=None)
+def _image_defaults() -> bytes:
+    return bytes(initialised("swin_image"))
+
+
+def as_struct(one: Pixels, rows: int, columns: int, mean: Optional[Sequence[float]],
+              std: Optional[Sequence[float]]) -> SwinImage:
+    """An image at the top left of a canvas of so many rows and columns."""
+    made = SwinImage.from_buffer_copy(_image_defaults())
+    made.data, made.format, made.height, made.width = one.address, one.format, one.height, one.width
+    made.canvas_height, made.canvas_width = rows, columns
+    made.row_stride, made.plane_stride = one.row_stride, one.plane_stride
+    if mean is not None:
+        made.mean[:] = [float(value) for value in mean]
+    if std is not None:
+        made.std[:] = [float(value) for value in std]
+    return made

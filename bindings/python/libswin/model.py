@@ -6,21 +6,18 @@ from __future__ import annotations
 import os
 import time
 from ctypes import c_void_p, sizeof
-from functools import lru_cache
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
+from .attention import Attention, HeadChoice, WindowChoice, attend
 from .config import Config, Window, _from_struct, index_of, preset, windows
 from .errors import ArgumentError, StateError
-from .images import Image, Images, Pixels, pixels, split
-from .prototypes import (LAYOUTS, LINEAGES, MAX_STAGES, OUT_NORMS, PIXEL_F32_PLANAR, PRECISIONS, TENSOR_USES,
+from .images import Canvas, Image, Images, Pixels, as_struct, canvas_of, check_normalisation, images_of, pixels, split
+from .prototypes import (LAYOUTS, LINEAGES, MAX_STAGES, OUT_NORMS, PRECISIONS, TENSOR_USES,
                          SwinConfig, SwinError, SwinImage, SwinMaps, SwinModelInfo, SwinOutputInfo, SwinSessionInfo,
                          check, initialised, library)
 from .session import Sessions
-
-#: (rows, columns), or a number of which the image size is rounded up to a multiple.
-Canvas = Union[int, Sequence[int]]
 
 #: What to compute: level, shape and number of floats of one image's map.
 _Plan = list[tuple[int, tuple[int, ...], int]]
@@ -209,15 +206,63 @@ class Model:
         [[(1, 64, 8, 12)], [(1, 64, 7, 8)]]
         """
         listed = isinstance(image, (list, tuple))
-        batch = [pixels(one, bgr) for one in (_listed(image) if listed else split(image))]
-        _check_normalisation(batch, mean, std, bgr)
-        rows, columns = _canvas(batch, canvas)
+        batch = [pixels(one, bgr) for one in (images_of(image) if listed else split(image))]
+        check_normalisation(batch, mean, std, bgr)
+        rows, columns = canvas_of(batch, canvas)
         if listed and canvas is None:
             if out is not None:
                 raise ArgumentError("out is given for a list of images, an array, a batch or a canvas expected")
             return [self._run([one], one.height, one.width, precision, threads, levels, layout, None, mean, std)
                     for one in batch]
         return self._run(batch, rows, columns, precision, threads, levels, layout, out, mean, std)
+
+    def attention(self, image: Image, stage: int, block: int, *, query: Optional[Sequence[int]] = None,
+                  window: Optional[WindowChoice] = None, head: HeadChoice = "mean", precision: str = "auto",
+                  threads: int = 0, mean: Optional[Sequence[float]] = None, std: Optional[Sequence[float]] = None,
+                  bgr: bool = False, canvas: Optional[Canvas] = None) -> Attention:
+        """What a block attends to: the softmax weights of one query on the map, or of the queries of a window.
+
+        stage, block    which block; odd ones are shifted
+        query           (row, column) of a pixel: what the token of its map cell attends to, laid out on the stage's
+                        map, roll and padding undone; zeros where the query does not see
+        window          a number, row by row after the roll, or "each": all weights of that window or of every one
+        head            a number, "mean" over the heads, or "each"
+
+        The other arguments are those of a call. Either query or window is given. The weights of a query are
+        float32 [rows, columns], or [heads, rows, columns] of each head; those of a window [T, T] (query, key; T tokens
+        in a window, padding included), or [heads, T, T], [windows, T, T], [windows, heads, T, T].
+
+        A call does not keep weights: the image is computed anew, up to that block.
+
+        >>> import numpy, libswin
+        >>> model = libswin.random(libswin.Config(embed_dim=32, depths=(2, 2), heads=(1, 2)))
+        >>> image = numpy.zeros((60, 90, 3), numpy.uint8)
+        >>> seen = model.attention(image, 1, 1, query=(33, 70))
+        >>> seen.weights.shape, seen.stride, seen.cell           # a map of 8 x 12 cells, each 8 x 8 pixels
+        ((8, 12), 8, (4, 8))
+        >>> bool(0 < seen.weights.sum() <= 1.0001)               # what is missing to 1 went to padding
+        True
+        >>> whole = model.attention(image, 1, 1, window="each", head="each")
+        >>> whole.weights.shape, whole.windows, whole.window, whole.shift
+        ((4, 2, 49, 49), (2, 2), (7, 7), (3, 3))
+        >>> row = whole.weights[seen.query_window, :, seen.query_slot].mean(axis=0)
+        >>> tokens = whole.tokens[seen.query_window]             # the cell in each place of the window; -1: padding
+        >>> numpy.allclose(seen.weights.ravel()[tokens[tokens >= 0]], row[tokens >= 0], atol=1e-7)
+        True
+        """
+        images = split(image)
+        if len(images) != 1:
+            raise ArgumentError(f"attention is asked of a batch of {len(images)} images, one expected")
+        one = pixels(images[0], bgr)
+        check_normalisation([one], mean, std, bgr)
+        rows, columns = canvas_of([one], canvas)
+        handle, key = self._open(), (index_of("precision", PRECISIONS, precision), threads)
+        session = self._sessions.take(handle, key)
+        try:
+            return attend(handle, session.handle, as_struct(one, rows, columns, mean, std), stage, block, query, window,
+                          head)
+        finally:
+            self._sessions.give(key, session)
 
     def _run(self, batch: list[Pixels], rows: int, columns: int, precision: str, threads: int,
              levels: Optional[Sequence[int]], layout: str, out: Optional[Sequence[Any]],
@@ -230,7 +275,7 @@ class Model:
         else:
             arrays = _outputs(out, [(level, (count, *shape)) for level, shape, _ in plan])
         addresses = [array.__array_interface__["data"][0] for array in arrays]
-        images = (SwinImage * count)(*[_image(one, rows, columns, mean, std) for one in batch])
+        images = (SwinImage * count)(*[as_struct(one, rows, columns, mean, std) for one in batch])
         maps, error, run = SwinMaps(sizeof(SwinMaps), channels_last), SwinError(), library().swin_session_run
 
         key = (index_of("precision", PRECISIONS, precision), threads)
@@ -346,42 +391,6 @@ def _make(how: Callable[..., Model], arguments: tuple, options: dict[str, Any]) 
 
 # ----------------------------------------------------------------------------------------------------------------------
 
-def _listed(images: Sequence[Image]) -> list[np.ndarray]:
-    if not images:
-        raise ArgumentError("the list of images is empty")
-    return [_single(i, split(image)) for i, image in enumerate(images)]
-
-
-def _single(index: int, images: list[np.ndarray]) -> np.ndarray:
-    if len(images) != 1:
-        raise ArgumentError(f"entry {index} of the list is a batch of {len(images)}, single images expected")
-    return images[0]
-
-
-def _check_normalisation(batch: list[Pixels], mean: Optional[Sequence[float]], std: Optional[Sequence[float]],
-                         bgr: bool) -> None:
-    for name, value in (("mean", mean), ("std", std)):
-        if value is not None and len(value) != 3:
-            raise ArgumentError(f"{name} has {len(value)} values, 3 expected: red, green, blue")
-    if any(one.format == PIXEL_F32_PLANAR for one in batch) and (mean is not None or std is not None or bgr):
-        raise ArgumentError(
-            "mean, std and bgr are given with a float32 image, which is taken as it is: normalised, RGB")
-
-
-def _canvas(batch: list[Pixels], canvas: Optional[Canvas]) -> tuple[int, int]:
-    """Rows and columns of what is computed."""
-    rows, columns = max(one.height for one in batch), max(one.width for one in batch)
-    if canvas is None:
-        return rows, columns
-    if isinstance(canvas, int):
-        if canvas < 1:
-            raise ArgumentError(f"canvas is {canvas}, a multiple from 1 on, or rows and columns expected")
-        return -(-rows // canvas) * canvas, -(-columns // canvas) * canvas
-    if len(canvas) != 2 or canvas[0] < rows or canvas[1] < columns:
-        raise ArgumentError(f"canvas is {tuple(canvas)}, rows and columns from {(rows, columns)} on expected")
-    return int(canvas[0]), int(canvas[1])
-
-
 def _levels(levels: Optional[Sequence[int]], stages: int) -> list[int]:
     if levels is None:
         return list(range(stages))
@@ -408,21 +417,3 @@ def _outputs(out: Sequence[Any], wanted: list[tuple[int, tuple[int, ...]]]) -> l
             raise ArgumentError(f"out for level {level} is not dense, aligned and writeable")
         arrays.append(array)
     return arrays
-
-
-@lru_cache(maxsize=None)
-def _image_defaults() -> bytes:
-    return bytes(initialised("swin_image"))
-
-
-def _image(one: Pixels, rows: int, columns: int, mean: Optional[Sequence[float]],
-           std: Optional[Sequence[float]]) -> SwinImage:
-    made = SwinImage.from_buffer_copy(_image_defaults())
-    made.data, made.format, made.height, made.width = one.address, one.format, one.height, one.width
-    made.canvas_height, made.canvas_width = rows, columns
-    made.row_stride, made.plane_stride = one.row_stride, one.plane_stride
-    if mean is not None:
-        made.mean[:] = [float(value) for value in mean]
-    if std is not None:
-        made.std[:] = [float(value) for value in std]
-    return made
