@@ -145,6 +145,36 @@ private:
 /* Arrays of these are passed where C takes arrays of the structs they derive from. */
 static_assert(sizeof(image) == sizeof(swin_image), "swin::image must add no members");
 
+/* Whose attention is asked for: the mean over the heads until `head` is set. */
+struct attention_request : swin_attention_request {
+    attention_request() noexcept : swin_attention_request()
+    {
+        swin_attention_request_init(this, sizeof(swin_attention_request));
+    }
+
+    /* What the pixel at `row`, `column` attends to, laid out on the map of the stage. */
+    static attention_request on_map(int stage, int block, int row, int column) noexcept
+    {
+        attention_request request;
+        request.stage = stage;
+        request.block = block;
+        request.query[0] = row;
+        request.query[1] = column;
+        return request;
+    }
+
+    /* All weights of a window, or of every one. */
+    static attention_request in_window(int stage, int block, int window = SWIN_WINDOW_EACH) noexcept
+    {
+        attention_request request;
+        request.stage = stage;
+        request.block = block;
+        request.view = SWIN_ATTENTION_IN_WINDOW;
+        request.window = window;
+        return request;
+    }
+};
+
 /* ---------------------------------------------------------------------------------------------------------------
  * Model
  */
@@ -213,6 +243,15 @@ public:
                                            swin_error *err = nullptr) const noexcept
     {
         return swin_model_output_info(handle_, height, width, infos, err);
+    }
+
+    /* What a request comes to for an image: weight_count says how many floats session::attention() writes. */
+    SWIN_NODISCARD swin_status attention_info(const swin_image &image, const swin_attention_request &request,
+                                              swin_attention_info &info, swin_error *err = nullptr) const noexcept
+    {
+        return swin_model_attention_info(handle_, image.canvas_height != 0 ? image.canvas_height : image.height,
+                                         image.canvas_width != 0 ? image.canvas_width : image.width, &request, &info,
+                                         sizeof info, err);
     }
 
     explicit operator bool() const noexcept { return handle_ != nullptr; }
@@ -425,6 +464,17 @@ public:
     SWIN_NODISCARD swin_status run(const swin_image &image, feature_maps &maps, swin_error &err) noexcept
     {
         return run(image, maps, &err);
+    }
+
+    /* Attention weights, into `capacity` floats of the caller; see swin_session_attention(). */
+    SWIN_NODISCARD swin_status attention(const swin_image &image, const swin_attention_request &request, float *weights,
+                                         std::size_t capacity, swin_error *err = nullptr) noexcept
+    {
+        swin_attention attention = swin_attention();
+        swin_attention_init(&attention, sizeof attention);
+        attention.weights = weights;
+        attention.weight_capacity = capacity;
+        return swin_session_attention(handle_, &image, &request, &attention, err);
     }
 
     /* All zero for an empty session. */

@@ -204,6 +204,40 @@ static void numbers_are_those_of_c()
         EXPECT(std::memcmp(two.data(s) + maps.size(s), maps.data(s), maps.size(s) * sizeof(float)) == 0);
 }
 
+static void attention_is_that_of_c()
+{
+    const swin::model model = small_model();
+    swin::session session;
+    swin::error err;
+    EXPECT(session.create(model, err) == SWIN_OK);
+    const mat picture(45, 61, 61 * 3);
+    swin::image image = swin::image::rgb8(picture.data, picture.rows, picture.cols);
+    image.pad_to_multiple(32);
+
+    swin::attention_request request = swin::attention_request::on_map(1, 1, 63, 9);
+    EXPECT(request.head == SWIN_HEAD_MEAN && request.view == SWIN_ATTENTION_ON_MAP);
+    swin_attention_info info = swin_attention_info();
+    EXPECT(model.attention_info(image, request, info, &err) == SWIN_OK);
+    EXPECT(info.map[0] == 8 && info.map[1] == 8 && info.cell[0] == 7 && info.cell[1] == 1 && info.weight_count == 64);
+    std::vector<float> weights(info.weight_count);
+    EXPECT(session.attention(image, request, weights.data(), weights.size() - 1, &err) == SWIN_ERR_ARGUMENT);
+    EXPECT(session.attention(image, request, weights.data(), weights.size(), &err) == SWIN_OK);
+
+    std::vector<float> expected(info.weight_count);
+    swin_attention attention;
+    swin_attention_init(&attention, sizeof attention);
+    attention.weights = expected.data();
+    attention.weight_capacity = expected.size();
+    EXPECT(swin_session_attention(session.get(), &image, &request, &attention, nullptr) == SWIN_OK);
+    EXPECT(weights == expected);
+
+    request = swin::attention_request::in_window(0, 0);
+    EXPECT(model.attention_info(image, request, info) == SWIN_OK);
+    EXPECT(info.weight_count == 9u * 49 * 49);
+    request = swin::attention_request::in_window(0, 0, 9);
+    EXPECT(model.attention_info(image, request, info, &err) == SWIN_ERR_ARGUMENT && err.message[0] != '\0');
+}
+
 #if defined(SWIN_HPP_EXCEPTIONS)
 static void failures_throw_on_request()
 {
@@ -241,6 +275,7 @@ int main()
     failures_leave_empty_handles();
     maps_know_their_shape();
     numbers_are_those_of_c();
+    attention_is_that_of_c();
 #if defined(SWIN_HPP_EXCEPTIONS)
     failures_throw_on_request();
 #endif
