@@ -132,9 +132,10 @@ void bench_print(const struct bench *bench, const struct image_run *run, FILE *s
     print_row(stream, "total", bench->parts[BENCH_TOTAL], gflop, total);
     fprintf(
         stream,
-        "         %d runs after one to warm up, %d thread%s; memory: peak %.1f MB, weights %.1f MB, session %.1f MB\n",
-        bench->runs, run->session.threads, run->session.threads == 1 ? "" : "s", (double)bench->peak_bytes / 1e6,
-        (double)run->session.weight_bytes / 1e6, (double)run->session.scratch_bytes / 1e6);
+        "         %d run%s after one to warm up, %d thread%s; memory: peak %.1f MB, weights %.1f MB, session %.1f MB\n",
+        bench->runs, bench->runs == 1 ? "" : "s", run->session.threads, run->session.threads == 1 ? "" : "s",
+        (double)bench->peak_bytes / 1e6, (double)run->session.weight_bytes / 1e6,
+        (double)run->session.scratch_bytes / 1e6);
 }
 
 static json_t *part_json(struct bench_part part)

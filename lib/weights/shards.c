@@ -127,7 +127,7 @@ swin_status sw_shards_open(const char *index_path, uint64_t max_header_bytes, sw
         status = sw_fail_memory(err, count * sizeof *checkpoint->files, "the shards");
         goto fail;
     }
-    /* No further than the index goes: a thousand names may stand for one large file. What is too much is found below. */
+    /* No further than the index goes: a thousand names may stand for one large file. What is too much is told below. */
     for (size_t i = 0; i < count && checkpoint->table.count <= json_object_size(map); i++)
         SW_TRY_OR_FAIL(open_shard(index_path, names[i], max_header_bytes, checkpoint, err));
     SW_TRY_OR_FAIL(sw_tensor_table_sort(&checkpoint->table, err));

@@ -79,36 +79,18 @@ END
     "$work/header" "$checkpoint"
     ;;
 cxx)
-    # What the example uses of OpenCV, and a program around it.
-    cat >"$work/detector.cpp" <<'END'
-#include <cstddef>
-#include <cstdio>
-#include <vector>
-namespace cv {
-struct Mat {
-    unsigned char *data;
-    int rows, cols;
-    std::size_t step;
-};
-}
-END
-    block cpp 1 >>"$work/detector.cpp"
-    cat >>"$work/detector.cpp" <<'END'
-int main(int, char **argv)
-{
-    std::vector<unsigned char> bytes(40 * 200);
-    const cv::Mat bgr = {bytes.data(), 40, 60, 200};
-    const swin::model model = swin::open_model(argv[1]);
-    swin::session session = swin::make_session(model);
-    const swin::feature_maps maps = backbone(model, session, bgr);
-    std::printf("%d x %d\n", maps.info(0).height, maps.info(0).width);
-    return maps.info(0).height == 10 && maps.info(0).width == 15 ? 0 : 1;
-}
-END
+    block cpp 1 >"$work/detector.cpp"
     "$@" -std=c++11 -pedantic-errors -Wall -Wextra -Werror -x c++ "$work/detector.cpp" -x none -o "$work/detector" $LINK
-    "$work/detector" "$checkpoint"
+    "$work/detector" "$checkpoint" | tee "$work/out"
+    test "$(grep -c '^c[2-5]: [0-9]* x [0-9]* x [0-9]*$' "$work/out")" = 4 || fail 'expected four levels'
+    if (cd "$work" && ./detector) 2>"$work/err"; then
+        fail 'it succeeds without a file'
+    fi
+    grep -q 'swin.safetensors' "$work/err" || fail 'the failure does not name the file'
 
-    # The example in the header's own comment, with its file and its matrix.
+    # The line about OpenCV is the header's own example, with its file and its matrix.
+    grep -q 'swin::image::bgr8(mat.data, mat.rows, mat.cols, mat.step)' "$readme" || fail 'nothing about cv::Mat'
+
     cat >"$work/header.cpp" <<'END'
 #include <cstdio>
 #include <swin/swin.hpp>
@@ -131,6 +113,12 @@ python)
     block python 1 >>"$work/example.py"
     printf 'assert [m.shape[2:] for m in maps] == [(15, 20), (8, 10), (4, 5), (2, 3)]\n' >>"$work/example.py"
     (cd "$work" && "$@" example.py)
+
+    # As typed at the top of the tree, with this build and this interpreter for the ones it names.
+    grep '^PYTHONPATH=.* python3 -m libswin' "$readme" | sed "s,build/lib,$LIBSWIN_PATH,; s,python3,$1," >"$work/line"
+    test "$(wc -l <"$work/line")" = 1 || fail 'expected one line with PYTHONPATH'
+    (cd "$(dirname "$readme")" && env -u PYTHONPATH -u LIBSWIN_PATH sh "$work/line") | grep -q convert ||
+        fail 'the line with PYTHONPATH does not show the commands'
     ;;
 tool)
     # Before four blanks stands what is typed, behind them what it does.
@@ -153,6 +141,16 @@ tool)
             fail "failed: $command"
         }
     done <commands
+    # What multiplies here is explained where it is libswin's own.
+    for precision in f32 bf16; do
+        "$tool" -w swin_tiny.safetensors --json -o engine --precision $precision photo.png >out
+        name=$(sed -n 's/^engine .* \([a-z]*:[^ ]*\): .*/\1/p' out)
+        echo "$precision: $name"
+        case $name in
+        swin:*) grep -q "^.$name. multiplies" "$readme" || fail "README.md does not explain $name" ;;
+        '') fail 'no engine is named' ;;
+        esac
+    done
     test -s swin-dump/c5.png || fail 'no heatmap was written'
     test -s swin-dump/photo/c5.npy || fail 'no map was written'
     ;;
