@@ -16,11 +16,11 @@
 
 swin_status sw_safetensors_sniff(const sw_file *file, swin_error *err)
 {
-    static const struct {
+    static const struct kind {
         const char *what;
         const char *bytes;
         size_t length;
-    } kinds[] = {
+    } pickled[] = {
         {"a zip archive, as torch.save() writes it", "PK\3\4", 4},
         {"a zip archive, as torch.save() writes it", "PK\5\6", 4},
         {"a pickle", "\x80\x02", 2},
@@ -28,6 +28,16 @@ swin_status sw_safetensors_sniff(const sw_file *file, swin_error *err)
         {"a pickle", "\x80\x04", 2},
         {"a pickle", "\x80\x05", 2},
         {"a pickle", "(dp", 3},
+    };
+    static const struct kind others[] = {
+        {"a Git LFS pointer (git lfs pull fetches the file itself)", "version h", 9},
+        {"an HDF5 file", "\x89HDF\r\n\x1a\n", 8},
+        {"a PNG picture", "\x89PNG\r\n\x1a\n", 8},
+        {"a JPEG picture", "\xff\xd8\xff", 3},
+        {"a web page (was the download redirected?)", "<!DOCTYPE", 9},
+        {"a web page (was the download redirected?)", "<!doctype", 9},
+        {"a web page (was the download redirected?)", "<html", 5},
+        {"a GGUF file", "GGUF", 4},
     };
     char head[9] = {0};
     const size_t length = file->size < sizeof head ? (size_t)file->size : sizeof head;
@@ -38,12 +48,15 @@ swin_status sw_safetensors_sniff(const sw_file *file, swin_error *err)
     /* A header length may look like anything, but a header begins with a brace. */
     if (length == sizeof head && head[8] == '{')
         return SWIN_OK;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (length >= kinds[i].length && memcmp(head, kinds[i].bytes, kinds[i].length) == 0)
-            return sw_fail_pickled(file->path, kinds[i].what, err);
+    for (size_t i = 0; i < sizeof pickled / sizeof pickled[0]; i++) {
+        if (length >= pickled[i].length && memcmp(head, pickled[i].bytes, pickled[i].length) == 0)
+            return sw_fail_pickled(file->path, pickled[i].what, err);
     }
-    if (length >= 8 && memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0)
-        return sw_fail(err, SWIN_ERR_FORMAT, "%.300s is an HDF5 file, expected a safetensors file", file->path);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (length >= others[i].length && memcmp(head, others[i].bytes, others[i].length) == 0)
+            return sw_fail(err, SWIN_ERR_FORMAT, "%.300s is %s, expected a safetensors file", file->path,
+                           others[i].what);
+    }
     return SWIN_OK;
 }
 

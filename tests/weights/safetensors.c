@@ -420,8 +420,24 @@ static void other_formats_get_the_command_that_converts_them(void **state)
         must_fail(in_directory("other"), LIMIT, SWIN_ERR_FORMAT, cases[i].what);
         must_fail(in_directory("other"), LIMIT, SWIN_ERR_FORMAT, command);
     }
-    write_bytes(in_directory("keras"), "\x89HDF\r\n\x1a\n\0\0\0\0", 12);
-    must_fail(in_directory("keras"), LIMIT, SWIN_ERR_FORMAT, "keras is an HDF5 file, expected a safetensors file");
+    /* What no command converts is called by its name. */
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *words;
+    } others[] = {
+        {"\x89HDF\r\n\x1a\n\0\0\0\0", 12, "other is an HDF5 file, expected a safetensors file"},
+        {"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 16, "other is a PNG picture, expected"},
+        {"\xff\xd8\xff\xe0\0\x10JFIF\0\1\1", 13, "other is a JPEG picture, expected"},
+        {"version https://git-lfs.github.com/spec/v1\n", 43, "other is a Git LFS pointer (git lfs pull fetches"},
+        {"<!DOCTYPE html>\n", 16, "other is a web page"},
+        {"<html><head>", 12, "other is a web page"},
+        {"GGUF\3\0\0\0\0\0\0\0", 12, "other is a GGUF file"},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        write_bytes(in_directory("other"), others[i].bytes, others[i].length);
+        must_fail(in_directory("other"), LIMIT, SWIN_ERR_FORMAT, others[i].words);
+    }
     write_bytes(in_directory("config.json"), "{\"model_type\": \"swin\"}", 22);
     must_fail(in_directory("config.json"), LIMIT, SWIN_ERR_FORMAT, "JSON");
     /* A header whose length happens to begin like a zip archive's is still one: here of 0x04034b50 bytes. */
