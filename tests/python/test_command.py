@@ -127,12 +127,21 @@ def test_dump_of_a_picture(tmp_path):
     (["info", WEIGHTS, "--image-size", "224"], 2, "'224' is no HEIGHTxWIDTH in pixels, such as 224x224"),
     (["info", WEIGHTS, "--window", "7,7"], 1, "libswin: window is [7, 7], of 2 stages, but the model has 3 stages\n"),
     (["info", WEIGHTS, "--window", "7,7,7"], 0, ""),
+    (["dump", "-w", WEIGHTS, "--levels", "a", "x.npy"], 2, "--levels: 'a' are no whole numbers with commas between"),
     (["dump", "x.npy"], 2, "required: -w/--weights"),
     (["dump", "-w", WEIGHTS, "--mean", "1,x,3", "x.npy"], 2, "--mean"),
 ])
 def test_wrong_usage(arguments, code, message):
     done = run(*arguments)
     assert done.returncode == code and message in done.stderr
+
+
+def test_version():
+    done = run("--version")
+    said = f"libswin {libswin.__version__} for Python, libswin.so {libswin.library_version()}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+    done = run("--version", env={**os.environ, "LIBSWIN_PATH": "/nowhere"})
+    assert done.returncode == 1 and done.stderr.startswith("libswin: libswin.so was not found")
 
 
 def test_the_library_is_missing():

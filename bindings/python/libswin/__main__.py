@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentTypeError
 from typing import Any, Optional
 
+from . import __version__, library_version
 from .commands import complain, convert, dump, info
 from .errors import Error
 from .prototypes import LINEAGES, MAX_STAGES, OUT_NORMS, PRECISIONS
@@ -27,6 +28,7 @@ def main(argv: Optional[list[str]] = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python3 -m libswin", description=__doc__)
+    parser.add_argument("--version", action=_Version, nargs=0, help="of the package and of the library that it found")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_convert(commands.add_parser(
         "convert", help="turn a PyTorch or Paddle checkpoint into safetensors",
@@ -89,9 +91,24 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def _numbers(kind: type) -> Any:
     def parse(text: str) -> list[Any]:
-        return [kind(part) for part in text.split(",")]
-    parse.__name__ = f"list of {kind.__name__}"  # argparse's messages say it
+        try:
+            return [kind(part) for part in text.split(",")]
+        except ValueError:
+            whole = "whole numbers" if kind is int else "numbers"
+            raise ArgumentTypeError(f"{text!r} are no {whole} with commas between") from None
     return parse
+
+
+class _Version(argparse.Action):
+    """Looks for the library only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *ignored: Any) -> None:
+        try:
+            print(f"libswin {__version__} for Python, libswin.so {library_version()}")
+        except Error as error:
+            complain(error)
+            parser.exit(1)
+        parser.exit()
 
 
 def _windows(text: str) -> Any:

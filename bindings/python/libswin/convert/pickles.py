@@ -74,7 +74,8 @@ class Machine:
 
     def _pop(self) -> Any:
         if not self._stack or self._stack[-1] is _MARK:
-            raise ConvertError(f"damaged pickle: nothing on the stack before offset {self._cursor.position}")
+            raise ConvertError("no pickle, or a damaged one: nothing on the stack before offset "
+                               f"{self._cursor.position}")
         return self._stack.pop()
 
     def _pop_mark(self) -> list[Any]:
