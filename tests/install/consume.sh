@@ -57,7 +57,7 @@ c)
         $(pkg-config --libs swin)
     ./client
     pkg-config --exact-version="$(./client | sed 's/libswin \([^:]*\):.*/\1/')" swin
-    eval "$(readme sh 3)"
+    eval "$(readme sh 4)"
     ./detector
     ;;
 cxx)
