@@ -3,15 +3,31 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "checked.h"
+
+/* Large blocks are put on large pages where the system has them: walking through packed weights costs a look at a
+ * page table every 4 KB otherwise, a fifth of the time of a small image (bench/README.md). */
+#define LARGE_PAGE ((size_t)2 << 20)
+
+static void *alloc_large(size_t bytes)
+{
+    void *block = NULL;
+    if (posix_memalign(&block, LARGE_PAGE, bytes) != 0)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    (void)madvise(block, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE); /* advice: may be refused */
+#endif
+    return block;
+}
 
 void *sw_alloc(size_t count, size_t size)
 {
     size_t bytes;
     if (!sw_mul(count, size, &bytes) || !sw_round_up(bytes == 0 ? 1 : bytes, SW_ALIGNMENT, &bytes))
         return NULL;
-    return aligned_alloc(SW_ALIGNMENT, bytes);
+    return bytes < LARGE_PAGE ? aligned_alloc(SW_ALIGNMENT, bytes) : alloc_large(bytes);
 }
 
 void *sw_alloc_zeroed(size_t count, size_t size)

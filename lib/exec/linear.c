@@ -14,6 +14,7 @@ swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, 
     linear->out_parts = spec->out_parts;
     linear->type = spec->type;
     linear->out_type = spec->out_type;
+    linear->amx = spec->amx;
     linear->gelu = spec->gelu && spec->amx;
     if (spec->amx)
         return SWIN_OK;
@@ -36,6 +37,17 @@ swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, 
         }
     }
     return SWIN_OK;
+}
+
+/* With AMX: of 32 columns of the output. */
+static size_t strip_bytes(const sw_linear *linear)
+{
+    return sw_amx_strip_bytes(linear->type, linear->in_width, linear->in_parts);
+}
+
+size_t sw_linear_tile_bytes(const sw_linear *linear)
+{
+    return linear->amx ? (size_t)(linear->out_width * linear->out_parts / SW_AMX_WIDTH) * strip_bytes(linear) : 0;
 }
 
 size_t sw_linear_scratch(const sw_linear *linear)
@@ -65,24 +77,10 @@ static void scale_rows(const sw_linear_spec *spec, float *scratch, int32_t first
     }
 }
 
-/* With AMX: of 32 columns of the output, and of all. */
-static size_t strip_bytes(const sw_linear *linear)
-{
-    return sw_amx_strip_bytes(linear->type, linear->in_width, linear->in_parts);
-}
-
-static size_t tile_bytes(const sw_linear *linear)
-{
-    return (size_t)(linear->out_width * linear->out_parts / SW_AMX_WIDTH) * strip_bytes(linear);
-}
-
 static swin_status pack_tiles(sw_linear *linear, const sw_model *model, const sw_linear_spec *spec, float *scratch,
                               swin_error *err)
 {
-    const size_t strip = strip_bytes(linear), size = tile_bytes(linear);
-    linear->tiles = sw_alloc(size, 1);
-    if (linear->tiles == NULL)
-        return sw_fail_memory(err, size, "packed weights");
+    const size_t strip = strip_bytes(linear);
     const int32_t rows = linear->out_width;
     for (int32_t j = 0; j < linear->out_parts; j++) {
         SW_TRY(sw_model_read(model, spec->weight, j * rows, rows, scratch, err));
@@ -130,7 +128,6 @@ void sw_linear_destroy(sw_linear *linear)
         sw_weights_destroy(linear->weights[i]);
     sw_free(linear->weights);
     sw_free(linear->bias);
-    sw_free(linear->tiles);
     sw_free(linear->normalise);
 }
 
@@ -139,8 +136,7 @@ size_t sw_linear_bytes(const sw_linear *linear)
     size_t bytes = 0;
     for (int32_t i = 0; linear->weights != NULL && i < linear->out_parts * linear->in_parts; i++)
         bytes += sw_weights_bytes(linear->weights[i]);
-    if (linear->tiles != NULL)
-        bytes += tile_bytes(linear);
+    bytes += sw_linear_tile_bytes(linear);
     if (linear->bias != NULL)
         bytes += (size_t)linear->out_width * (size_t)linear->out_parts * sizeof *linear->bias;
     return bytes;
@@ -148,7 +144,7 @@ size_t sw_linear_bytes(const sw_linear *linear)
 
 const char *sw_linear_kernel(const sw_linear *linear)
 {
-    if (linear->tiles != NULL)
+    if (linear->amx)
         return linear->type == SW_BF16 ? "swin:amx_bf16" : "swin:amx_int8x8";
     return sw_product_name(linear->first[0]);
 }
@@ -206,7 +202,7 @@ swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *threa
                           const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out,
                           int32_t out_part)
 {
-    if (linear->tiles != NULL) {
+    if (linear->amx) {
         run_tiles(linear, thread->scratch, rows, in, first_in, count_in, out, out_part, 1);
         return SWIN_OK;
     }
@@ -225,7 +221,7 @@ swin_status sw_linear_run_all(const sw_linear *linear, const sw_linear_thread *t
 {
     for (int32_t j = 0; j < linear->out_parts;) {
         const sw_panels part = sw_linear_part(linear, out, j);
-        if (linear->tiles == NULL) {
+        if (!linear->amx) {
             SW_TRY(sw_linear_run(linear, thread, menu_index, rows, in, first_in, count_in, &part, j));
             j++;
             continue;

@@ -36,7 +36,8 @@ typedef struct sw_linear {
     const sw_product *first[SW_MENU_MAX]; /* the first part of the input, with the bias */
     const sw_product *more[SW_MENU_MAX];  /* each further one, adding to it             */
 
-    char *tiles;          /* AMX: packed weights; NULL means oneDNN                */
+    bool amx;             /* our own kernel, not oneDNN                            */
+    char *tiles;          /* AMX: packed weights, in memory of the network's       */
     bool gelu;            /* AMX: the output passes GELU on the way                */
     float *normalise;     /* AMX: per panel of the output, the scale of SW_AMX_NORMALISE; NULL: none */
     int32_t normalised;   /* parts of the output that are normalised: the first ones */
@@ -58,6 +59,9 @@ typedef struct sw_linear_spec {
 /* Makes the products, where there are any (all layers of a network, before sw_linear_pack()). */
 swin_status sw_linear_plan(sw_linear *linear, sw_dnn *dnn, const sw_menu *menu, const sw_linear_spec *spec,
                            swin_error *err);
+
+/* AMX: bytes at `tiles`, which are to be there before sw_linear_pack(). 0 for oneDNN. */
+size_t sw_linear_tile_bytes(const sw_linear *linear);
 
 /* Reads and packs the weights. `scratch` has room for sw_linear_scratch() floats. Different
  * layers may be packed by different threads. */

@@ -173,6 +173,30 @@ static swin_status read_stage_vectors(sw_network *network, int32_t s, swin_error
     return SWIN_OK;
 }
 
+/* One block for the packed weights of all layers: it can lie on large pages. */
+static swin_status place_tiles(sw_network *network, swin_error *err)
+{
+    const int32_t layers = sw_layer_count(network);
+    size_t bytes = 0;
+    for (int32_t pass = 0; pass < 2; pass++) {
+        size_t at = 0;
+        for (int32_t i = 0; i < layers; i++) {
+            sw_layer l = {0};
+            sw_layer_describe(network, i, &l);
+            if (pass == 1 && l.linear->amx)
+                l.linear->tiles = network->tiles + at;
+            at += sw_linear_tile_bytes(l.linear);
+        }
+        bytes = at;
+        if (pass == 0 && bytes > 0) {
+            network->tiles = sw_alloc(bytes, 1);
+            if (network->tiles == NULL)
+                return sw_fail_memory(err, bytes, "packed weights");
+        }
+    }
+    return SWIN_OK;
+}
+
 static swin_status build(sw_network *network, int32_t threads, swin_error *err)
 {
     const swin_config *config = &network->config;
@@ -186,6 +210,7 @@ static swin_status build(sw_network *network, int32_t threads, swin_error *err)
         sw_layer_describe(network, i, &l);
         SW_TRY(sw_linear_plan(l.linear, network->dnn, l.menu, &l.spec, err));
     }
+    SW_TRY(place_tiles(network, err));
     if (config->patch_norm)
         SW_TRY(read_norm(network->model, SW_PATCH_NORM_WEIGHT, 0, 0, &network->patch_norm, err));
     if (config->absolute_position[0] > 0)
@@ -258,6 +283,7 @@ void sw_network_destroy(sw_network *network)
     free_norm(&network->patch_norm);
     sw_free(network->absolute_position);
     sw_dnn_destroy(network->dnn);
+    sw_free(network->tiles);
     pthread_mutex_destroy(&network->lock);
     sw_free(network);
 }

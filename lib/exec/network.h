@@ -61,6 +61,7 @@ typedef struct sw_network {
     sw_type type;           /* of activations and weights in products     */
     bool amx;               /* blocks and merges by our own AMX kernels   */
     sw_dnn *dnn;
+    char *tiles;            /* AMX: packed weights of all layers, in one block */
     sw_linear patch;        /* [3*P*P] -> [E] */
     sw_menu patch_menu;
     sw_norm patch_norm;     /* weight NULL: none */

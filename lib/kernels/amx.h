@@ -64,7 +64,7 @@ void sw_amx_pack(void *packed, sw_type type, const float *w, int32_t n, int32_t 
 
 typedef enum sw_amx_finish {
     SW_AMX_STORE,     /* c = sum, float32 panels                              */
-    SW_AMX_ADD,       /* c += sum, float32 panels                             */
+    SW_AMX_ADD,       /* c += sum, float32 panels; no bias                    */
     SW_AMX_NARROW,    /* c = bf16(sum), bf16 panels; operands bf16 only       */
     SW_AMX_GELU,      /* c = gelu(sum), panels of the operands' type          */
     /* c = sum / max(|sum|, 1e-12) * scale of the panel, panels of the operands' type: V2's queries and keys, row by row

@@ -76,51 +76,46 @@ void sw_amx_pack(void *packed, sw_type type, const float *w, int32_t n, int32_t 
         pack_strip((uint16_t *)packed + strip * k, w + strip * k, k);
 }
 
-/* Lines of the next strip that are fetched with each step. */
-#define FETCH_LINES 4
-
-/* The sums of 32 rows and one strip, in tiles 0 to 3; of 16 rows, in 0 and 1, unless `high`. `next` is fetched on the
- * way. */
-SW_TILE_INLINE void multiply(const uint16_t *a, size_t a_stride, const uint16_t *b, int32_t steps, bool high,
-                             const char *next)
+/* A step of 32 inner columns into the sums of 32 rows and one strip, in tiles 0 to 3; of 16 rows, in 0 and 1, unless
+ * `high`. */
+SW_TILE_INLINE void multiply(const uint16_t *a, const uint16_t *b, bool high)
 {
-    for (int32_t i = 0; i < steps; i++, a += a_stride, b += STEP) {
-        for (int line = 0; line < FETCH_LINES; line++, next += 64)
-            _mm_prefetch(next, _MM_HINT_T1);
-        _tile_loadd(6, b, 64);
-        _tile_loadd(4, a, 64);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, b + TILE, 64);
-        _tile_dpbf16ps(1, 4, 7);
-        if (high) {
-            _tile_loadd(5, a + TILE, 64);
-            _tile_dpbf16ps(2, 5, 6);
-            _tile_dpbf16ps(3, 5, 7);
-        }
+    _tile_loadd(6, b, 64);
+    _tile_loadd(4, a, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b + TILE, 64);
+    _tile_dpbf16ps(1, 4, 7);
+    if (high) {
+        _tile_loadd(5, a + TILE, 64);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
     }
 }
 
-/* bf16 panels: 32 columns of a row are one vector. `sums` is [rows, 32] float32. */
-SW_TILE_INLINE void finish_rows(const sw_amx_linear *l, sw_amx_finish finish, const float *sums, int32_t rows,
-                                int32_t strip, uint16_t *c, const sw_gelu_table *table)
+/* Sums that wait to become bf16: [32 or 16 rows][32]. */
+typedef struct pending {
+    const float *sums; /* NULL: none */
+    uint16_t *c;
+    int32_t rows;
+    float scale;
+} pending;
+
+SW_TILE_INLINE void finish_rows(const pending *p, sw_amx_finish finish, const sw_gelu_table *table, int32_t first,
+                                int32_t end)
 {
-    const __m512 low_bias = l->bias != NULL ? _mm512_loadu_ps(l->bias + 32 * strip) : _mm512_setzero_ps();
-    const __m512 high_bias = l->bias != NULL ? _mm512_loadu_ps(l->bias + 32 * strip + 16) : _mm512_setzero_ps();
-    for (int32_t r = 0; r < rows; r++, sums += 32, c += 32) {
-        __m512 low = _mm512_add_ps(_mm512_load_ps(sums), low_bias);
-        __m512 high = _mm512_add_ps(_mm512_load_ps(sums + 16), high_bias);
+    for (int32_t r = first; r < end; r++) {
+        __m512 low = _mm512_load_ps(p->sums + 32 * r), high = _mm512_load_ps(p->sums + 32 * r + 16);
         if (finish == SW_AMX_GELU) {
             low = sw_gelu(table, low);
             high = sw_gelu(table, high);
         } else if (finish == SW_AMX_NORMALISE) {
             const float square = _mm512_reduce_add_ps(_mm512_fmadd_ps(low, low, _mm512_mul_ps(high, high)));
             const __m128 length = _mm_max_ss(_mm_sqrt_ss(_mm_set_ss(square)), _mm_set_ss(1e-12f));
-            const __m512 factor =
-                _mm512_broadcastss_ps(_mm_div_ss(_mm_set_ss(l->scale[strip]), length));
+            const __m512 factor = _mm512_broadcastss_ps(_mm_div_ss(_mm_set_ss(p->scale), length));
             low = _mm512_mul_ps(low, factor);
             high = _mm512_mul_ps(high, factor);
         }
-        _mm512_storeu_si512(c, sw_narrow(low, high));
+        _mm512_storeu_si512(p->c + 32 * r, sw_narrow(low, high));
     }
 }
 
@@ -135,71 +130,102 @@ SW_TILE_INLINE void store_sums(float *sums, bool high)
     }
 }
 
-SW_TILE_INLINE void start_sums(sw_amx_finish finish, const float *c, bool high)
+/* Sums begin with what is there, [rows, 32]; or with the bias, two tiles of equal rows; or with zeros. */
+SW_TILE_INLINE void start_sums(const float *there, const float *bias, bool high)
 {
-    if (finish == SW_AMX_ADD) {
-        _tile_loadd(0, c, 128);
-        _tile_loadd(1, c + 16, 128);
+    if (there != NULL) {
+        _tile_loadd(0, there, 128);
+        _tile_loadd(1, there + 16, 128);
         if (high) {
-            _tile_loadd(2, c + 16 * 32, 128);
-            _tile_loadd(3, c + 16 * 32 + 16, 128);
+            _tile_loadd(2, there + 16 * 32, 128);
+            _tile_loadd(3, there + 16 * 32 + 16, 128);
         }
-        return;
-    }
-    _tile_zero(0);
-    _tile_zero(1);
-    if (high) {
-        _tile_zero(2);
-        _tile_zero(3);
-    }
-}
-
-SW_TILE_INLINE void add_bias(float *c, int32_t rows, const float *bias)
-{
-    const __m512 low = _mm512_loadu_ps(bias), high = _mm512_loadu_ps(bias + 16);
-    for (int32_t r = 0; r < rows; r++, c += 32) {
-        _mm512_storeu_ps(c, _mm512_add_ps(_mm512_loadu_ps(c), low));
-        _mm512_storeu_ps(c + 16, _mm512_add_ps(_mm512_loadu_ps(c + 16), high));
+    } else if (bias != NULL) {
+        _tile_loadd(0, bias, 0);
+        _tile_loadd(1, bias + 16, 0);
+        if (high) {
+            _tile_loadd(2, bias, 0);
+            _tile_loadd(3, bias + 16, 0);
+        }
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        if (high) {
+            _tile_zero(2);
+            _tile_zero(3);
+        }
     }
 }
 
-/* One strip for rows first .. first + 31, or 15 unless `high`. */
-SW_TILE_INLINE void run_block(const sw_amx_linear *l, sw_amx_finish finish, int32_t first, int32_t strip, bool high,
-                              const sw_gelu_table *table)
+/* What a strip's blocks have in common. */
+typedef struct strip {
+    const uint16_t *b;
+    const char *next; /* line of the next strip to be fetched */
+    size_t fetch;     /* lines to be fetched with each step   */
+    const float *bias;
+    float *c;         /* STORE and ADD                        */
+    uint16_t *narrow; /* the others                           */
+    float scale;
+} strip;
+
+/* One strip for rows first .. first + 31, or 15 unless `high`. Sums that wait are finished while the tiles are at work
+ * on the next ones, which go to `sums`. */
+SW_TILE_INLINE void run_block(const sw_amx_linear *l, strip *t, sw_amx_finish finish, int32_t first, bool high,
+                              float *sums, pending *last, const sw_gelu_table *table)
 {
-    float sums[32 * 32] __attribute__((aligned(64)));
-    const int32_t rows = high ? 32 : 16;
     const bool wide = finish == SW_AMX_STORE || finish == SW_AMX_ADD;
-    const char *b = (const char *)l->b + (size_t)strip * l->b_stride + l->b_at;
-    const char *next = b + l->b_stride + (size_t)(first / 32 * l->k_count) * FETCH_LINES * 64;
-    const size_t at = (size_t)strip * l->c_stride + (size_t)first * 32;
-    float *c = wide ? (float *)l->c + at : NULL;
-    start_sums(finish, c, high);
-    multiply((const uint16_t *)l->a + (size_t)first * 32, l->a_stride, (const uint16_t *)(const void *)b, l->k_count,
-             high, next);
-    if (!wide) {
-        store_sums(sums, high);
-        finish_rows(l, finish, sums, rows, strip, (uint16_t *)l->c + at, table);
-        return;
+    const uint16_t *a = (const uint16_t *)l->a + (size_t)first * 32;
+    float *c = wide ? t->c + (size_t)first * 32 : NULL;
+    const int32_t share = (last->rows + l->k_count - 1) / l->k_count;
+    int32_t finished = 0;
+    start_sums(finish == SW_AMX_ADD ? c : NULL, t->bias, high);
+    for (int32_t step = 0; step < l->k_count; step++) {
+        for (size_t line = 0; line < t->fetch; line++, t->next += 64)
+            _mm_prefetch(t->next, _MM_HINT_T1);
+        multiply(a + (size_t)step * l->a_stride, t->b + (size_t)step * STEP, high);
+        if (!wide && finished < last->rows) {
+            const int32_t end = finished + share < last->rows ? finished + share : last->rows;
+            finish_rows(last, finish, table, finished, end);
+            finished = end;
+        }
     }
-    store_sums(c, high);
-    if (l->bias != NULL)
-        add_bias(c, rows, l->bias + 32 * strip);
+    store_sums(wide ? c : sums, high);
+    if (!wide)
+        *last = (pending){sums, t->narrow + (size_t)first * 32, high ? 32 : 16, t->scale};
 }
 
 /* Rows in multiples of 16: the panels have room for them. */
 SW_TILE_INLINE void run_all(const sw_amx_linear *l, sw_amx_finish finish)
 {
+    float sums[2][32 * 32] __attribute__((aligned(64)));
     const sw_gelu_table table = sw_gelu_table_load();
     const int32_t rows = (l->rows + SW_AMX_ROWS - 1) / SW_AMX_ROWS * SW_AMX_ROWS;
+    const size_t blocks = ((size_t)rows + 31) / 32;
+    pending last = {.rows = 0};
+    int32_t turn = 0;
     sw_tiles_configure();
-    for (int32_t strip = 0; strip < l->n_count; strip++) {
+    for (int32_t i = 0; i < l->n_count; i++) {
+        const char *b = (const char *)l->b + (size_t)i * l->b_stride + l->b_at;
+        const size_t at = (size_t)i * l->c_stride;
+        strip t = {
+            .b = (const uint16_t *)(const void *)b,
+            .next = b + l->b_stride,
+            .fetch = (2 * STEP / 64 + blocks - 1) / blocks,
+            .bias = l->bias != NULL ? l->bias + 32 * i : NULL,
+            .c = (float *)l->c + at,
+            .narrow = (uint16_t *)l->c + at,
+            .scale = finish == SW_AMX_NORMALISE ? l->scale[i] : 0,
+        };
         int32_t first = 0;
-        for (; first + 32 <= rows; first += 32)
-            run_block(l, finish, first, strip, true, &table);
-        if (first < rows)
-            run_block(l, finish, first, strip, false, &table);
+        for (; first + 32 <= rows; first += 32, turn = 1 - turn)
+            run_block(l, &t, finish, first, true, sums[turn], &last, &table);
+        if (first < rows) {
+            run_block(l, &t, finish, first, false, sums[turn], &last, &table);
+            turn = 1 - turn;
+        }
     }
+    if (last.rows > 0)
+        finish_rows(&last, finish, &table, 0, last.rows);
 }
 
 /* One copy of the code for each way to finish. */

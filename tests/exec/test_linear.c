@@ -72,6 +72,8 @@ static void set_up(bench *b, size_t layer, sw_type type, bool amx)
                                .gelu = layers[layer].gelu};
     must(sw_linear_plan(&b->linear, b->dnn, &b->menu, &b->spec, &err), &err);
     assert_int_equal(sw_dnn_product_count(b->dnn) == 0, amx);
+    b->linear.tiles = sw_alloc(sw_linear_tile_bytes(&b->linear), 1);
+    assert_non_null(b->linear.tiles);
     float *scratch = guarded_alloc(sw_linear_scratch(&b->linear), sizeof *scratch);
     must(sw_linear_pack(&b->linear, b->dnn, b->model, &b->spec, scratch, &err), &err);
     guarded_free(scratch);
@@ -88,6 +90,7 @@ static void set_up(bench *b, size_t layer, sw_type type, bool amx)
 static void tear_down(bench *b)
 {
     sw_free(b->thread.scratch);
+    sw_free(b->linear.tiles);
     sw_dnn_thread_destroy(b->thread.dnn);
     sw_linear_destroy(&b->linear);
     sw_dnn_destroy(b->dnn);
