@@ -25,33 +25,6 @@ SW_TILE_INLINE void load_token(__m512i plane[3], const void *tokens, sw_type typ
     sw_split(plane, _mm512_loadu_ps(from), _mm512_loadu_ps(from + 16));
 }
 
-/* Rows of 16 pairs become columns: row p of the tile holds pair p of each of the 16 rows. */
-SW_TILE_INLINE void transpose(uint16_t *tile, __m512i r[16])
-{
-    __m512i t[16];
-    for (int i = 0; i < 16; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4) {
-        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    /* r[4g + c]: column c of every group of four columns, of rows 4g to 4g + 3 */
-    for (int c = 0; c < 4; c++) {
-        const __m512i low_even = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x88);
-        const __m512i low_odd = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xdd);
-        const __m512i high_even = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0x88);
-        const __m512i high_odd = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0xdd);
-        _mm512_store_si512(tile + 32 * c, _mm512_shuffle_i32x4(low_even, high_even, 0x88));
-        _mm512_store_si512(tile + 32 * (8 + c), _mm512_shuffle_i32x4(low_even, high_even, 0xdd));
-        _mm512_store_si512(tile + 32 * (4 + c), _mm512_shuffle_i32x4(low_odd, high_odd, 0x88));
-        _mm512_store_si512(tile + 32 * (12 + c), _mm512_shuffle_i32x4(low_odd, high_odd, 0xdd));
-    }
-}
-
 /* 16 keys from `first` on become a tile per plane; those beyond T are zero. */
 SW_TILE_INLINE void transpose_keys(uint16_t *tiles, const sw_amx_attention *a, sw_type type, int32_t first)
 {
@@ -64,7 +37,7 @@ SW_TILE_INLINE void transpose_keys(uint16_t *tiles, const sw_amx_attention *a, s
             rows[p][i] = plane[p];
     }
     for (int p = 0; p < sw_amx_planes(type); p++)
-        transpose(tiles + p * TILE, rows[p]);
+        sw_transpose(tiles + p * TILE, rows[p]);
 }
 
 /* 32 values from `first` on become two tiles per plane: row p holds values 2p and 2p + 1, channel by channel. */

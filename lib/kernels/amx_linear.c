@@ -41,26 +41,17 @@ const float sw_amx_gelu_pieces[3][32] = {
     },
 };
 
-static uint16_t narrow(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if (value != value)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
+/* 32 rows of W: per step of 32 columns, rows 0 to 15 and 16 to 31 become the columns of a tile each. */
 static void pack_strip(uint16_t *packed, const float *w, size_t k)
 {
     for (size_t step = 0; step < k; step += 32) {
-        for (size_t half = 0; half < 32; half += 16) {
-            for (size_t pair = 0; pair < 32; pair += 2) {
-                for (size_t column = 0; column < 16; column++) {
-                    const float *from = w + (half + column) * k + step + pair;
-                    *packed++ = narrow(from[0]);
-                    *packed++ = narrow(from[1]);
-                }
+        for (size_t half = 0; half < 32; half += 16, packed += TILE) {
+            __m512i rows[16];
+            for (size_t row = 0; row < 16; row++) {
+                const float *from = w + (half + row) * k + step;
+                rows[row] = sw_narrow(_mm512_loadu_ps(from), _mm512_loadu_ps(from + 16));
             }
+            sw_transpose(packed, rows);
         }
     }
 }

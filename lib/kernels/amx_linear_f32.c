@@ -26,68 +26,23 @@
 /* Rows whose numbers are all smaller are taken for rows of zeros: their factor has to be a normal number. */
 #define SMALLEST 1e-30f
 
-static float factor_of(float largest)
-{
-    return (largest < SMALLEST ? SMALLEST : largest) / LARGEST;
-}
-
 /* ------------------------------------------------------------------------------------------------------------------
- * Weights
+ * Digits
  */
 
-/* Adding 128 to each digit carries where a digit has to become negative; flipping the top bits takes it away again. */
-static int32_t digits_of(float value, float factor)
+/* The factor of a row; NaN where a number of it is not finite, which makes every product NaN. */
+SW_TILE_INLINE float factor_of(float largest)
 {
-    return ((int32_t)lrintf(value / factor) + 0x808080) ^ 0x808080;
+    return isfinite(largest) ? (largest < SMALLEST ? SMALLEST : largest) / LARGEST : NAN;
 }
 
-static int8_t digit_of(int32_t digits, int32_t place)
+SW_TILE_INLINE __m512 inverse_of(float factor)
 {
-    return (int8_t)(uint8_t)(digits >> 8 * (2 - place));
+    return _mm512_set1_ps(isfinite(factor) ? 1.0f / factor : 0.0f);
 }
 
-static float row_factor(const float *w, int32_t k)
-{
-    float largest = 0;
-    for (int32_t i = 0; i < k; i++) {
-        const float size = fabsf(w[i]);
-        if (!(size <= largest)) /* NaN too */
-            largest = size;
-    }
-    return isfinite(largest) ? factor_of(largest) : NAN;
-}
-
-/* A row of W becomes a column of a chunk's tiles: four inner columns side by side. */
-static void pack_column(int8_t *to, const float *w, int32_t width, float factor)
-{
-    for (int32_t i = 0; i < (width + 63) / 64 * 64; i++) {
-        const int32_t digits = i < width && isfinite(factor) ? digits_of(w[i], factor) : 0;
-        int8_t *at = to + i / 64 * STEP + i % 64 / 4 * 64 + i % 4;
-        for (int32_t place = 0; place < 3; place++)
-            at[place * DIGIT] = digit_of(digits, place);
-    }
-}
-
-void sw_amx_pack_f32(void *packed, const float *w, int32_t n, int32_t width, int32_t chunks)
-{
-    const size_t k = (size_t)width * (size_t)chunks, half = sw_amx_chunk_bytes(SW_F32, width) / 2;
-    for (int32_t row = 0; row < n; row++) {
-        char *strip = (char *)packed + (size_t)(row / SW_AMX_WIDTH) * sw_amx_strip_bytes(SW_F32, width, chunks);
-        const int32_t at = row % SW_AMX_WIDTH;
-        const float *from = w + (size_t)row * k, factor = row_factor(from, (int32_t)k);
-        ((float *)(void *)strip)[at] = factor * 0x1p32f; /* the places of the first sum, 2^16 each */
-        for (int32_t chunk = 0; chunk < chunks; chunk++)
-            pack_column((int8_t *)strip + sw_amx_chunk_at(SW_F32, width, chunk) + (size_t)(at / 16) * half +
-                            at % 16 * 4,
-                        from + (size_t)chunk * (size_t)width, width, factor);
-    }
-}
-
-/* ------------------------------------------------------------------------------------------------------------------
- * Activations
- */
-
-/* 64 numbers as three rows of digits. */
+/* 64 numbers as three rows of digits. Adding 128 to each digit carries where a digit has to become negative; flipping
+ * the top bits takes it away again. */
 SW_TILE_INLINE void write_digits(int8_t *digits, const __m512 x[4], __m512 inverse)
 {
     static const uint8_t by_place[64] __attribute__((aligned(64))) = {
@@ -125,15 +80,63 @@ SW_TILE_INLINE float largest_of(const float *row, size_t stride, int32_t panels)
     return largest;
 }
 
-/* Blocks of 16 rows, [block][step][digit][16][64], and each row's factor. A row with a number that is not finite gets
- * NaN for its factor, and so has NaN for results. */
+/* ------------------------------------------------------------------------------------------------------------------
+ * Weights
+ */
+
+/* 16 rows of a chunk of W, [16][stride], become columns of its tiles: four inner columns side by side. */
+static void pack_half(int8_t *chunk, const float *w, size_t stride, int32_t width, const float factors[16])
+{
+    int8_t digits[STEP] __attribute__((aligned(64)));
+    for (int32_t first = 0; first < width; first += 64, chunk += STEP) {
+        const bool whole = first + 32 < width;
+        for (int row = 0; row < 16; row++) {
+            const float *from = w + (size_t)row * stride + first;
+            const __m512 x[4] = {
+                _mm512_loadu_ps(from),
+                _mm512_loadu_ps(from + 16),
+                whole ? _mm512_loadu_ps(from + 32) : _mm512_setzero_ps(),
+                whole ? _mm512_loadu_ps(from + 48) : _mm512_setzero_ps(),
+            };
+            write_digits(digits + 64 * row, x, inverse_of(factors[row]));
+        }
+        for (int place = 0; place < 3; place++) {
+            __m512i rows[16];
+            for (int row = 0; row < 16; row++)
+                rows[row] = _mm512_load_si512(digits + place * DIGIT + 64 * row);
+            sw_transpose(chunk + place * DIGIT, rows);
+        }
+    }
+}
+
+void sw_amx_pack_f32(void *packed, const float *w, int32_t n, int32_t width, int32_t chunks)
+{
+    const size_t k = (size_t)width * (size_t)chunks, half_bytes = sw_amx_chunk_bytes(SW_F32, width) / 2;
+    for (int32_t half = 0; half < n / 16; half++, w += 16 * k) {
+        char *strip = (char *)packed + (size_t)(half / 2) * sw_amx_strip_bytes(SW_F32, width, chunks);
+        float factors[16];
+        for (int row = 0; row < 16; row++) {
+            factors[row] = factor_of(largest_of(w + (size_t)row * k, 32, (int32_t)(k / 32)));
+            /* the places of the first sum, 2^16 each */
+            ((float *)(void *)strip)[half % 2 * 16 + row] = factors[row] * 0x1p32f;
+        }
+        for (int32_t chunk = 0; chunk < chunks; chunk++)
+            pack_half((int8_t *)strip + sw_amx_chunk_at(SW_F32, width, chunk) + (size_t)(half % 2) * half_bytes,
+                      w + (size_t)chunk * (size_t)width, k, width, factors);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * Activations
+ */
+
+/* Blocks of 16 rows, [block][step][digit][16][64], and each row's factor. */
 static void split(int8_t *digits, float *factors, const sw_amx_linear *l, int32_t blocks, int32_t steps)
 {
     for (int32_t r = 0; r < 16 * blocks; r++) {
         const float *row = (const float *)l->a + 32 * (size_t)r;
-        const float largest = largest_of(row, l->a_stride, l->k_count);
-        factors[r] = isfinite(largest) ? factor_of(largest) : NAN;
-        const __m512 inverse = _mm512_set1_ps(isfinite(largest) ? 1.0f / factors[r] : 0.0f);
+        factors[r] = factor_of(largest_of(row, l->a_stride, l->k_count));
+        const __m512 inverse = inverse_of(factors[r]);
         int8_t *to = digits + (size_t)(r / 16 * steps) * STEP + r % 16 * 64;
         for (int32_t step = 0; step < steps; step++, row += 2 * l->a_stride, to += STEP) {
             const bool whole = 2 * step + 1 < l->k_count;

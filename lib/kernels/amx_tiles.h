@@ -94,6 +94,33 @@ SW_TILE_INLINE __m512 sw_widen(__m256i half)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
+/* Rows of 16 groups of 4 bytes become columns: row g of the tile holds group g of each of the 16 rows. */
+SW_TILE_INLINE void sw_transpose(void *tile, __m512i r[16])
+{
+    __m512i t[16], *to = tile;
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) {
+        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    /* r[4g + c]: column c of every group of four columns, of rows 4g to 4g + 3 */
+    for (int c = 0; c < 4; c++) {
+        const __m512i low_even = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x88);
+        const __m512i low_odd = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xdd);
+        const __m512i high_even = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0x88);
+        const __m512i high_odd = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0xdd);
+        _mm512_store_si512(to + c, _mm512_shuffle_i32x4(low_even, high_even, 0x88));
+        _mm512_store_si512(to + 8 + c, _mm512_shuffle_i32x4(low_even, high_even, 0xdd));
+        _mm512_store_si512(to + 4 + c, _mm512_shuffle_i32x4(low_odd, high_odd, 0x88));
+        _mm512_store_si512(to + 12 + c, _mm512_shuffle_i32x4(low_odd, high_odd, 0xdd));
+    }
+}
+
 /* 32 numbers as sums of three bf16 numbers each. What is left after rounding is exact. */
 SW_TILE_INLINE void sw_split(__m512i plane[3], __m512 low, __m512 high)
 {
