@@ -179,8 +179,6 @@ static int compare_offsets(const void *a, const void *b)
 
 static swin_status check_overlaps(const sw_tensor *tensors, size_t count, swin_error *err)
 {
-    if (count == 0)
-        return SWIN_OK;
     const sw_tensor **order = sw_alloc(count, sizeof *order);
     if (order == NULL)
         return sw_fail_memory(err, count * sizeof *order, "checking tensors for overlaps");
@@ -232,7 +230,8 @@ swin_status sw_safetensors_read_header(const sw_file *file, size_t number, uint6
     }
     SW_TRY_OR_FAIL(sw_json_parse(text, (size_t)length, HEADER_DEPTH, what, &root, err));
     SW_TRY_OR_FAIL(read_tensors(&header, root, table, err));
-    status = check_overlaps(table->tensors + before, table->count - before, err);
+    if (table->count > before)
+        status = check_overlaps(table->tensors + before, table->count - before, err);
 
 fail:
     json_decref(root);
