@@ -70,42 +70,140 @@ SW_TILE_INLINE __m512 exponential(__m512 x, sw_type type)
     return type == SW_BF16 ? sw_exp_coarse(x) : vf_exp(x);
 }
 
-/* One row of scores becomes probabilities, not yet divided by their sum, which is returned. There are `vectors` of 16
- * keys, an even number. Planes of probabilities are `plane_size` elements apart. */
-SW_TILE_INLINE float softmax_row(uint16_t *probabilities, size_t plane_size, float *scores, const float *bias,
-                                 const int32_t *region, int32_t own_region, float mask, int32_t vectors, int32_t tokens,
-                                 sw_type type)
+/* Element r: the largest element, or the sum of the elements, of row r. */
+SW_TILE_INLINE __m512 combine(__m512 a, __m512 b, bool sum)
 {
-    const __m512 minus_infinity = _mm512_set1_ps(-INFINITY);
-    const __m512i own = _mm512_set1_epi32(own_region);
-    __m512 peak = minus_infinity;
-    for (int32_t i = 0; i < vectors; i++) {
-        const int32_t left = tokens - 16 * i;
-        const __mmask16 exist = (__mmask16)(left >= 16 ? 0xffff : left > 0 ? (1 << left) - 1 : 0);
-        __m512 s = _mm512_add_ps(_mm512_load_ps(scores + 16 * i), _mm512_maskz_loadu_ps(exist, bias + 16 * i));
-        if (region != NULL) {
-            const __mmask16 apart = _mm512_cmpneq_epi32_mask(own, _mm512_maskz_loadu_epi32(exist, region + 16 * i));
-            s = _mm512_mask_add_ps(s, apart, s, _mm512_set1_ps(mask));
+    return sum ? _mm512_add_ps(a, b) : _mm512_max_ps(a, b);
+}
+
+SW_TILE_INLINE __m512 reduce_rows(const __m512 row[16], bool sum)
+{
+    __m512 pairs[8], fours[4], eights[2];
+    for (int i = 0; i < 8; i++)
+        pairs[i] = combine(_mm512_unpacklo_ps(row[2 * i], row[2 * i + 1]),
+                           _mm512_unpackhi_ps(row[2 * i], row[2 * i + 1]), sum);
+    for (int i = 0; i < 4; i++) {
+        const __m512d even = _mm512_castps_pd(pairs[2 * i]), odd = _mm512_castps_pd(pairs[2 * i + 1]);
+        fours[i] = combine(_mm512_castpd_ps(_mm512_unpacklo_pd(even, odd)),
+                           _mm512_castpd_ps(_mm512_unpackhi_pd(even, odd)), sum);
+    }
+    /* every group of four elements of fours[i] now stands for rows 4i to 4i + 3 */
+    for (int i = 0; i < 2; i++)
+        eights[i] = combine(_mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0x88),
+                            _mm512_shuffle_f32x4(fours[2 * i], fours[2 * i + 1], 0xdd), sum);
+    return combine(_mm512_shuffle_f32x4(eights[0], eights[1], 0x88),
+                   _mm512_shuffle_f32x4(eights[0], eights[1], 0xdd), sum);
+}
+
+/* Scores of up to 16 queries, what becomes of them, and where. */
+typedef struct softmax {
+    float *scores;           /* [16][padded]                                */
+    uint16_t *probabilities; /* [planes][16][padded]                        */
+    const float *bias;       /* [rows][tokens]                              */
+    const int32_t *region;   /* [tokens], or NULL                           */
+    const int32_t *own;      /* regions of the queries                      */
+    float mask;
+    int32_t rows, tokens, padded;
+} softmax;
+
+/* 16 scores of query r, from key `key` on, with bias and mask; those beyond `exist` are minus infinity. */
+SW_TILE_INLINE __m512 score(const softmax *s, int32_t r, int32_t key, __mmask16 exist)
+{
+    const __m512 bias = _mm512_maskz_loadu_ps(exist, s->bias + (size_t)r * (size_t)s->tokens + key);
+    __m512 score = _mm512_add_ps(_mm512_load_ps(s->scores + (size_t)r * (size_t)s->padded + key), bias);
+    if (s->region != NULL) {
+        const __mmask16 apart = _mm512_cmpneq_epi32_mask(_mm512_set1_epi32(s->own[r]),
+                                                         _mm512_maskz_loadu_epi32(exist, s->region + key));
+        score = _mm512_mask_add_ps(score, apart, score, _mm512_set1_ps(s->mask));
+    }
+    return exist == 0xffff ? score : _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), exist, score);
+}
+
+/* Scores of all queries with one key. */
+SW_TILE_INLINE __m512 score_column(const softmax *s, int32_t key)
+{
+    const __mmask16 exist = (__mmask16)((1u << s->rows) - 1);
+    const __m512i row = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i at = _mm512_mullo_epi32(row, _mm512_set1_epi32(s->padded));
+    const __m512i bias_at = _mm512_mullo_epi32(row, _mm512_set1_epi32(s->tokens));
+    const __m512 none = _mm512_setzero_ps();
+    __m512 score = _mm512_add_ps(_mm512_mask_i32gather_ps(none, exist, at, s->scores + key, 4),
+                                 _mm512_mask_i32gather_ps(none, exist, bias_at, s->bias + key, 4));
+    if (s->region != NULL) {
+        const __mmask16 apart =
+            _mm512_cmpneq_epi32_mask(_mm512_maskz_loadu_epi32(exist, s->own), _mm512_set1_epi32(s->region[key]));
+        score = _mm512_mask_add_ps(score, apart, score, _mm512_set1_ps(s->mask));
+    }
+    return score;
+}
+
+/* 32 probabilities of query r from `key` on. */
+SW_TILE_INLINE void store_probabilities(const softmax *s, sw_type type, int32_t r, int32_t key, __m512 low, __m512 high)
+{
+    __m512i plane[3];
+    if (type == SW_BF16)
+        plane[0] = sw_narrow(low, high);
+    else
+        sw_split(plane, low, high);
+    for (int p = 0; p < sw_amx_planes(type); p++)
+        _mm512_store_si512(s->probabilities + (size_t)((p * 16 + r) * s->padded + key), plane[p]);
+}
+
+/* Scores become probabilities, not yet divided by their sums, which are returned. Windows of 7 x 7 have one key more
+ * than a multiple of 16: it is computed for all queries at once. */
+SW_TILE_INLINE __m512 run_softmax(const softmax *s, sw_type type)
+{
+    const int32_t whole = s->tokens / 16, rest = s->tokens % 16, vectors = s->padded / 16;
+    const __mmask16 tail = (__mmask16)((1u << rest) - 1);
+    const __m512 nothing = _mm512_set1_ps(-INFINITY);
+    __m512 row[16], last_key = nothing;
+    for (int32_t r = 0; r < 16; r++)
+        row[r] = nothing;
+    for (int32_t r = 0; r < s->rows; r++) {
+        float *scores = s->scores + (size_t)r * (size_t)s->padded;
+        __m512 peak = nothing;
+        for (int32_t i = 0; i < whole; i++) {
+            const __m512 x = score(s, r, 16 * i, 0xffff);
+            _mm512_store_ps(scores + 16 * i, x);
+            peak = _mm512_max_ps(peak, x);
         }
-        s = _mm512_mask_mov_ps(minus_infinity, exist, s);
-        peak = _mm512_max_ps(peak, s);
-        _mm512_store_ps(scores + 16 * i, s);
+        if (rest > 1) {
+            const __m512 x = score(s, r, 16 * whole, tail);
+            _mm512_store_ps(scores + 16 * whole, x);
+            peak = _mm512_max_ps(peak, x);
+        }
+        row[r] = peak;
     }
-    const __m512 top = _mm512_set1_ps(_mm512_reduce_max_ps(peak));
-    __m512 sum = _mm512_setzero_ps();
-    for (int32_t i = 0; i < vectors; i += 2) {
-        const __m512 low = exponential(_mm512_sub_ps(_mm512_load_ps(scores + 16 * i), top), type);
-        const __m512 high = exponential(_mm512_sub_ps(_mm512_load_ps(scores + 16 * i + 16), top), type);
-        sum = _mm512_add_ps(sum, _mm512_add_ps(low, high));
-        __m512i plane[3];
-        if (type == SW_BF16)
-            plane[0] = sw_narrow(low, high);
-        else
-            sw_split(plane, low, high);
-        for (int p = 0; p < sw_amx_planes(type); p++)
-            _mm512_store_si512(probabilities + (size_t)p * plane_size + 16 * i, plane[p]);
+    __m512 top = reduce_rows(row, false);
+    if (rest == 1) {
+        last_key = score_column(s, 16 * whole);
+        top = _mm512_max_ps(top, last_key);
+        last_key = exponential(_mm512_sub_ps(last_key, top), type);
     }
-    return _mm512_reduce_add_ps(sum);
+    float tops[16] __attribute__((aligned(64))), last_keys[16] __attribute__((aligned(64)));
+    _mm512_store_ps(tops, top);
+    _mm512_store_ps(last_keys, last_key);
+    for (int32_t r = 0; r < s->rows; r++) {
+        const float *scores = s->scores + (size_t)r * (size_t)s->padded;
+        const __m512 own_top = _mm512_set1_ps(tops[r]);
+        __m512 sum = _mm512_setzero_ps();
+        for (int32_t i = 0; i < vectors; i += 2) {
+            __m512 half[2];
+            for (int h = 0; h < 2; h++) {
+                if (i + h < whole || (i + h == whole && rest > 1)) {
+                    half[h] = exponential(_mm512_sub_ps(_mm512_load_ps(scores + 16 * (i + h)), own_top), type);
+                    sum = _mm512_add_ps(sum, half[h]);
+                } else {
+                    const bool is_last = i + h == whole && rest == 1;
+                    half[h] = is_last ? _mm512_maskz_mov_ps(1, _mm512_set1_ps(last_keys[r])) : _mm512_setzero_ps();
+                }
+            }
+            store_probabilities(s, type, r, 16 * i, half[0], half[1]);
+        }
+        row[r] = sum;
+    }
+    const __m512 sums = reduce_rows(row, true);
+    return rest == 1 ? _mm512_add_ps(sums, last_key) : sums;
 }
 
 typedef struct memory {
@@ -179,9 +277,9 @@ SW_TILE_INLINE void store_context(void *context, sw_type type, const float *sums
     }
 }
 
-/* Up to 16 queries; `padded` is T rounded up to 32. */
+/* Up to 16 queries; T and T rounded up to 32 are constants to the compiler where it matters. */
 SW_TILE_INLINE void run_queries(const sw_amx_attention *a, const memory *m, sw_type type, int32_t first, int32_t rows,
-                                const float *bias, int32_t padded)
+                                const float *bias, int32_t tokens, int32_t padded)
 {
     for (int32_t r = 0; r < rows && type == SW_F32; r++) {
         __m512i plane[3];
@@ -196,11 +294,19 @@ SW_TILE_INLINE void run_queries(const sw_amx_attention *a, const memory *m, sw_t
         _tile_stored(0, m->scores + key, (size_t)padded * sizeof(float));
         _tile_stored(1, m->scores + key + 16, (size_t)padded * sizeof(float));
     }
-    float sums[16];
-    for (int32_t r = 0; r < rows; r++)
-        sums[r] = softmax_row(m->probabilities + (size_t)r * (size_t)padded, 16 * (size_t)padded,
-                              m->scores + (size_t)r * (size_t)padded, bias + (size_t)r * (size_t)a->tokens, a->region,
-                              a->region != NULL ? a->region[first + r] : 0, a->mask, padded / 16, a->tokens, type);
+    const softmax soft = {
+        .scores = m->scores,
+        .probabilities = m->probabilities,
+        .bias = bias,
+        .region = a->region,
+        .own = a->region != NULL ? a->region + first : NULL,
+        .mask = a->mask,
+        .rows = rows,
+        .tokens = tokens,
+        .padded = padded,
+    };
+    float sums[16] __attribute__((aligned(64)));
+    _mm512_store_ps(sums, run_softmax(&soft, type));
     _tile_zero(0);
     _tile_zero(1);
     for (int32_t key = 0; key < padded; key += 32)
@@ -213,11 +319,12 @@ SW_TILE_INLINE void run_queries(const sw_amx_attention *a, const memory *m, sw_t
 }
 
 SW_TILE_INLINE void run_all(const sw_amx_attention *a, sw_type type, int32_t first, int32_t rows, const float *bias,
-                            int32_t padded)
+                            int32_t tokens)
 {
+    const int32_t padded = (tokens + 31) / 32 * 32;
     const memory m = divide(a, type, padded);
     for (int32_t end = first + rows; first < end; first += 16, bias += 16 * (size_t)a->tokens)
-        run_queries(a, &m, type, first, end - first < 16 ? end - first : 16, bias, padded);
+        run_queries(a, &m, type, first, end - first < 16 ? end - first : 16, bias, tokens, padded);
 }
 
 SW_TILE_INLINE void load_all(const sw_amx_attention *a, sw_type type, int32_t padded)
@@ -245,11 +352,20 @@ void sw_amx_attention_load(const sw_amx_attention *a)
 }
 
 /* Windows of 7 x 7 and 8 x 8 have code of their own, everything unrolled. */
+SW_TILE_INLINE void run_size(const sw_amx_attention *a, sw_type type, int32_t first, int32_t rows, const float *bias)
+{
+    if (a->tokens == 49)
+        run_all(a, type, first, rows, bias, 49);
+    else if (a->tokens == 64)
+        run_all(a, type, first, rows, bias, 64);
+    else
+        run_all(a, type, first, rows, bias, a->tokens);
+}
+
 void sw_amx_attention_queries(const sw_amx_attention *a, int32_t first, int32_t rows, const float *bias)
 {
-    const int32_t padded = round_up(a->tokens);
     if (a->type == SW_BF16)
-        padded == 64 ? run_all(a, SW_BF16, first, rows, bias, 64) : run_all(a, SW_BF16, first, rows, bias, padded);
+        run_size(a, SW_BF16, first, rows, bias);
     else
-        padded == 64 ? run_all(a, SW_F32, first, rows, bias, 64) : run_all(a, SW_F32, first, rows, bias, padded);
+        run_size(a, SW_F32, first, rows, bias);
 }
