@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * forward.c - the whole forward pass against its floor: the same pass with all element-wise work switched off, so
- * that only the matrix products, the tiling and the threads remain. Both alternate in one process; ratios are to be
- * read, not times.
+ * that only the matrix products, the tiling and the threads remain. With AMX, what our own products do on the way
+ * (GELU, softmax, splitting) belongs to them and stays. On such a CPU the pass with oneDNN's products takes its turn
+ * too. All alternate in one process; ratios are to be read, not times.
  *
  *   forward [-m PRESET] [-s HxW] [-p f32|bf16] [-t THREADS] [-r ROUNDS] [-b BATCH] [-o]
  *
@@ -117,54 +118,88 @@ static double median(double *values, int count)
 typedef struct options {
     const char *preset;
     int32_t height, width, threads, rounds, batch;
-    swin_precision precision;
+    int32_t first_precision, last_precision;
     bool amx;
 } options;
 
-typedef struct subject {
-    sw_session *session;
-    const sw_kernels *kernels;
+/* What every pass reads and writes. */
+typedef struct images {
     sw_pixels *pixels;
     swin_maps maps;
     int32_t canvas[2];
-} subject;
+} images;
 
-static void make_maps(subject *s, const options *o)
+static images make_images(const swin_config *config, const options *o)
 {
-    const swin_config *config = &sw_session_network(s->session)->config;
+    images images = {.maps = {.struct_size = sizeof images.maps}, .canvas = {o->height, o->width}};
     int32_t sizes[SWIN_MAX_STAGES][2];
     swin_error err;
     sw_error_reset(&err);
     check(sw_plan_maps(config, o->height, o->width, sizes, &err), &err);
-    s->maps = (swin_maps){.struct_size = sizeof s->maps};
     for (int32_t i = 0; i < config->stages; i++) {
         const size_t floats = (size_t)sizes[i][0] * (size_t)sizes[i][1] * (size_t)sw_config_channels(config, i);
-        s->maps.data[i] = malloc((size_t)o->batch * floats * sizeof(float));
+        images.maps.data[i] = malloc((size_t)o->batch * floats * sizeof(float));
     }
     uint8_t *image = malloc((size_t)o->height * (size_t)o->width * 3);
     for (size_t i = 0; i < (size_t)o->height * (size_t)o->width * 3; i++)
         image[i] = (uint8_t)(i * 2654435761u >> 24);
-    s->pixels = calloc((size_t)o->batch, sizeof *s->pixels);
+    images.pixels = calloc((size_t)o->batch, sizeof *images.pixels);
     for (int32_t i = 0; i < o->batch; i++)
-        s->pixels[i] = (sw_pixels){.data = image,
-                                   .height = o->height,
-                                   .width = o->width,
-                                   .row_stride = 3 * o->width,
-                                   .scale = {1 / 58.0f, 1 / 57.0f, 1 / 57.0f},
-                                   .shift = {-2.1f, -2.0f, -1.8f}};
-    s->canvas[0] = o->height;
-    s->canvas[1] = o->width;
+        images.pixels[i] = (sw_pixels){.data = image,
+                                       .height = o->height,
+                                       .width = o->width,
+                                       .row_stride = 3 * o->width,
+                                       .scale = {1 / 58.0f, 1 / 57.0f, 1 / 57.0f},
+                                       .shift = {-2.1f, -2.0f, -1.8f}};
+    return images;
 }
 
-static void run(const subject *s, const options *o, bool floor, double *parts)
+static void free_images(images *images)
+{
+    for (int i = 0; i < SWIN_MAX_STAGES; i++)
+        free(images->maps.data[i]);
+    free((void *)(uintptr_t)images->pixels[0].data);
+    free(images->pixels);
+}
+
+/* One way to make the pass. */
+typedef struct contestant {
+    sw_network *network;
+    sw_session *session;
+    double (*full)[PARTS], (*floor)[PARTS]; /* [rounds] */
+    double gflop[1 + SWIN_MAX_STAGES];
+} contestant;
+
+static contestant enter(const sw_model *model, sw_type type, bool amx, const options *o)
 {
     swin_error err;
     sw_error_reset(&err);
-    sw_session_set_kernels(s->session, floor ? &no_kernels : s->kernels);
-    check(sw_session_run(s->session, s->pixels, (size_t)o->batch, s->canvas, &s->maps, &err), &err);
+    contestant c = {0};
+    check(sw_network_create(model, type, amx, sw_cpu_count(), &c.network, &err), &err);
+    check(sw_session_create(c.network, sw_kernels_for(sw_isa_best()), o->threads, true, &c.session, &err), &err);
+    c.full = calloc((size_t)o->rounds, sizeof *c.full);
+    c.floor = calloc((size_t)o->rounds, sizeof *c.floor);
+    return c;
+}
+
+static void leave(contestant *c)
+{
+    free(c->full);
+    free(c->floor);
+    sw_session_destroy(c->session);
+    sw_network_destroy(c->network);
+}
+
+static void run(contestant *c, const images *images, const options *o, bool floor, double *parts)
+{
+    swin_error err;
+    sw_error_reset(&err);
+    sw_session_set_kernels(c->session, floor ? &no_kernels : sw_kernels_for(sw_isa_best()));
+    check(sw_session_run(c->session, images->pixels, (size_t)o->batch, images->canvas, &images->maps, &err), &err);
     swin_profile profile = {0};
-    sw_session_profile(s->session, &profile);
+    sw_session_profile(c->session, &profile);
     take_parts(&profile, parts);
+    memcpy(c->gflop, profile.gflop, sizeof c->gflop);
 }
 
 static void print_part(const char *name, int stage, double full, double floor, double gflop)
@@ -183,6 +218,51 @@ static void print_part(const char *name, int stage, double full, double floor, d
     printf("\n");
 }
 
+static double median_of_part(double (*parts)[PARTS], int part, int rounds)
+{
+    double *column = calloc((size_t)rounds, sizeof *column);
+    for (int i = 0; i < rounds; i++)
+        column[i] = parts[i][part];
+    const double middle = median(column, rounds);
+    free(column);
+    return middle;
+}
+
+/* The median of a's time over b's, round by round. */
+static double ratio(double (*a)[PARTS], double (*b)[PARTS], int rounds)
+{
+    double *column = calloc((size_t)rounds, sizeof *column);
+    for (int i = 0; i < rounds; i++)
+        column[i] = a[i][WHOLE] / b[i][WHOLE];
+    const double middle = median(column, rounds);
+    free(column);
+    return middle;
+}
+
+static void print_contestant(const contestant *c, const options *o)
+{
+    char version[32];
+    sw_dnn_version(version);
+    printf("%s, %d x %d, batch %d, %s, %d thread%s, %s, %s, kernels %s, medians of %d\n", o->preset, o->height,
+           o->width, o->batch, c->network->type == SW_BF16 ? "bf16" : "float32", o->threads,
+           o->threads == 1 ? "" : "s", version, sw_linear_kernel(&c->network->stages[0].blocks[0].fc1),
+           sw_kernels_for(sw_isa_best())->name, o->rounds);
+    double full[PARTS], floor[PARTS], gflop = c->gflop[0];
+    for (int part = 0; part < PARTS; part++) {
+        full[part] = median_of_part(c->full, part, o->rounds);
+        floor[part] = median_of_part(c->floor, part, o->rounds);
+    }
+    print_part("patch embedding", -1, full[0], floor[0], gflop);
+    for (int i = 0; i < c->network->config.stages; i++) {
+        print_part("stage", i, full[1 + 3 * i], floor[1 + 3 * i], c->gflop[1 + i]);
+        print_part("output", i, full[2 + 3 * i], floor[2 + 3 * i], 0);
+        print_part("merge", i, full[3 + 3 * i], floor[3 + 3 * i], 0);
+        gflop += c->gflop[1 + i];
+    }
+    print_part("whole", -1, full[WHOLE], floor[WHOLE], gflop);
+    printf("  whole over floor, round by round: %.3f\n\n", ratio(c->full, c->floor, o->rounds));
+}
+
 static void bench(const options *o)
 {
     swin_error err;
@@ -192,61 +272,49 @@ static void bench(const options *o)
     config.out_norm = (1 << config.stages) - 1;
     sw_model *model;
     check(sw_model_create_random(&config, 1, &model, &err), &err);
-    sw_network *network;
-    const sw_type type = o->precision == SWIN_PRECISION_BF16 ? SW_BF16 : SW_F32;
-    check(sw_network_create(model, type, o->amx, sw_cpu_count(), &network, &err), &err);
-    subject s = {.kernels = sw_kernels_for(sw_isa_best())};
-    check(sw_session_create(network, s.kernels, o->threads, true, &s.session, &err), &err);
-    make_maps(&s, o);
+    images images = make_images(&config, o);
 
-    double(*full)[PARTS] = calloc((size_t)o->rounds, sizeof *full),
-    (*floor)[PARTS] = calloc((size_t)o->rounds, sizeof *floor);
-    double warm[PARTS];
-    run(&s, o, false, warm);
-    run(&s, o, true, warm);
-    for (int i = 0; i < o->rounds; i++) {
-        run(&s, o, false, full[i]);
-        run(&s, o, true, floor[i]);
+    /* [precision][whose products: ours, oneDNN's] */
+    static const char *const names[2][2] = {{"float32", "float32 by oneDNN"}, {"bf16", "bf16 by oneDNN"}};
+    contestant contestants[2][2];
+    bool enters[2][2] = {{false}};
+    for (int p = o->first_precision - SWIN_PRECISION_F32; p <= o->last_precision - SWIN_PRECISION_F32; p++) {
+        const sw_type type = p == 0 ? SW_F32 : SW_BF16;
+        contestants[p][0] = enter(model, type, o->amx, o);
+        enters[p][0] = true;
+        enters[p][1] = contestants[p][0].network->amx;
+        if (enters[p][1])
+            contestants[p][1] = enter(model, type, false, o);
     }
-    swin_profile profile = {0};
-    sw_session_profile(s.session, &profile);
-
-    char version[32];
-    sw_dnn_version(version);
-    printf("%s, %d x %d, batch %d, %s, %d thread%s, %s, %s, kernels %s, medians of %d\n", o->preset, o->height,
-           o->width, o->batch, type == SW_BF16 ? "bf16" : "float32", o->threads, o->threads == 1 ? "" : "s", version,
-           sw_linear_kernel(&network->stages[0].blocks[0].fc1), s.kernels->name, o->rounds);
-    double *column = calloc((size_t)o->rounds, sizeof *column), middle[2][PARTS], ratio;
-    for (int part = 0; part < PARTS; part++) {
-        for (int k = 0; k < 2; k++) {
-            for (int i = 0; i < o->rounds; i++)
-                column[i] = (k == 0 ? full : floor)[i][part];
-            middle[k][part] = median(column, o->rounds);
+    for (int i = -1; i < o->rounds; i++) { /* the first time does not count */
+        for (int k = 0; k < 4; k++) {
+            contestant *c = &contestants[k / 2][k % 2];
+            double uncounted[PARTS];
+            if (!enters[k / 2][k % 2])
+                continue;
+            run(c, &images, o, false, i < 0 ? uncounted : c->full[i]);
+            run(c, &images, o, true, i < 0 ? uncounted : c->floor[i]);
         }
     }
-    for (int i = 0; i < o->rounds; i++)
-        column[i] = full[i][WHOLE] / floor[i][WHOLE];
-    ratio = median(column, o->rounds);
-    double gflop = profile.gflop[0];
-    print_part("patch embedding", -1, middle[0][0], middle[1][0], gflop);
-    for (int i = 0; i < config.stages; i++) {
-        print_part("stage", i, middle[0][1 + 3 * i], middle[1][1 + 3 * i], profile.gflop[1 + i]);
-        print_part("output", i, middle[0][2 + 3 * i], middle[1][2 + 3 * i], 0);
-        print_part("merge", i, middle[0][3 + 3 * i], middle[1][3 + 3 * i], 0);
-        gflop += profile.gflop[1 + i];
+    for (int k = 0; k < 4; k++) {
+        if (enters[k / 2][k % 2])
+            print_contestant(&contestants[k / 2][k % 2], o);
     }
-    print_part("whole", -1, middle[0][WHOLE], middle[1][WHOLE], gflop);
-    printf("  whole over floor, pair by pair: %.3f\n\n", ratio);
-
-    for (int i = 0; i < SWIN_MAX_STAGES; i++)
-        free(s.maps.data[i]);
-    free((void *)(uintptr_t)s.pixels[0].data);
-    free(s.pixels);
-    free(column);
-    free(full);
-    free(floor);
-    sw_session_destroy(s.session);
-    sw_network_destroy(network);
+    for (int a = 0; a < 4; a++) {
+        for (int b = 0; b < 4; b++) {
+            /* another's products in the same precision, or float32 beside bf16 */
+            const bool wanted = a / 2 == b / 2 ? a == b + 1 : a / 2 == 0 && b == 2;
+            if (wanted && enters[a / 2][a % 2] && enters[b / 2][b % 2])
+                printf("  %s over %s, round by round: %.2f\n", names[a / 2][a % 2], names[b / 2][b % 2],
+                       ratio(contestants[a / 2][a % 2].full, contestants[b / 2][b % 2].full, o->rounds));
+        }
+    }
+    printf("\n");
+    for (int k = 0; k < 4; k++) {
+        if (enters[k / 2][k % 2])
+            leave(&contestants[k / 2][k % 2]);
+    }
+    free_images(&images);
     sw_model_destroy(model);
 }
 
@@ -267,7 +335,10 @@ int main(int argc, char **argv)
             if (sscanf(optarg, "%dx%d", &o.height, &o.width) != 2)
                 return usage();
             break;
-        case 'p': o.precision = strcmp(optarg, "bf16") == 0 ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32; break;
+        case 'p':
+            o.first_precision = strcmp(optarg, "bf16") == 0 ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32;
+            o.last_precision = o.first_precision;
+            break;
         case 't': o.threads = atoi(optarg); break;
         case 'o': o.amx = false; break;
         case 'r': o.rounds = atoi(optarg); break;
@@ -275,26 +346,23 @@ int main(int argc, char **argv)
         default: return usage();
         }
     }
-    const bool one_size = o.height > 0, one_precision = o.precision != SWIN_PRECISION_AUTO;
     static const struct {
         int32_t height, width, rounds;
     } sizes[] = {{224, 224, 30}, {800, 1344, 7}};
-    const int last = sw_shared_precision(SWIN_PRECISION_AUTO) == SWIN_PRECISION_BF16 ? SWIN_PRECISION_BF16
-                                                                                     : SWIN_PRECISION_F32;
-    for (int precision = SWIN_PRECISION_F32; precision <= (one_precision ? SWIN_PRECISION_BF16 : last); precision++) {
-        if (one_precision && precision != (int)o.precision)
-            continue;
-        for (size_t i = 0; i < (one_size ? 1 : sizeof sizes / sizeof sizes[0]); i++) {
-            options this = o;
-            this.precision = (swin_precision)precision;
-            if (!one_size) {
-                this.height = sizes[i].height;
-                this.width = sizes[i].width;
-            }
-            if (this.rounds == 0)
-                this.rounds = one_size ? 15 : sizes[i].rounds;
-            bench(&this);
+    if (o.first_precision == SWIN_PRECISION_AUTO) {
+        o.first_precision = SWIN_PRECISION_F32;
+        o.last_precision = sw_shared_precision(SWIN_PRECISION_AUTO); /* bf16 where it is fast */
+    }
+    const bool one_size = o.height > 0;
+    for (size_t i = 0; i < (one_size ? 1 : sizeof sizes / sizeof sizes[0]); i++) {
+        options this = o;
+        if (!one_size) {
+            this.height = sizes[i].height;
+            this.width = sizes[i].width;
         }
+        if (this.rounds == 0)
+            this.rounds = one_size ? 15 : sizes[i].rounds;
+        bench(&this);
     }
     return 0;
 }
