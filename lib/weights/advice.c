@@ -29,11 +29,10 @@ static bool shell_word(const char *text, size_t length, const char *ending, char
         word[used++] = '\'';
     for (size_t i = 0; i < length; i++) {
         const char *piece = text[i] == '\'' ? "'\\''" : (const char[]){text[i], '\0'};
-        const size_t piece_length = strlen(piece);
-        if (used + piece_length >= size)
+        const int count = snprintf(word + used, size - used, "%s", piece);
+        if (count < 0 || (size_t)count >= size - used)
             return false;
-        memcpy(word + used, piece, piece_length);
-        used += piece_length;
+        used += (size_t)count;
     }
     const int rest = snprintf(word + used, size - used, "%s%s", ending, plain ? "" : "'");
     return rest >= 0 && (size_t)rest < size - used;
