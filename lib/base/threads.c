@@ -128,7 +128,7 @@ static int start_workers(sw_pool *pool)
     return result;
 }
 
-swin_status sw_pool_create(int32_t threads, void (*enter)(void), sw_pool **pool, swin_error *err)
+static swin_status create(int32_t threads, bool all, void (*enter)(void), sw_pool **pool, swin_error *err)
 {
     sw_pool *p = sw_alloc_zeroed(1, sizeof *p);
     worker *workers = sw_alloc_zeroed((size_t)threads, sizeof *workers);
@@ -143,7 +143,7 @@ swin_status sw_pool_create(int32_t threads, void (*enter)(void), sw_pool **pool,
     atomic_init(&p->ticket, CLOSED);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
-    if (start_workers(p) != 0) {
+    if (start_workers(p) != 0 && all) {
         const int32_t started = p->started + 1;
         sw_pool_destroy(p);
         return sw_fail(err, SWIN_ERR_NO_MEMORY, "the system lets a session start %d of the %d threads asked for",
@@ -151,6 +151,16 @@ swin_status sw_pool_create(int32_t threads, void (*enter)(void), sw_pool **pool,
     }
     *pool = p;
     return SWIN_OK;
+}
+
+swin_status sw_pool_create(int32_t threads, void (*enter)(void), sw_pool **pool, swin_error *err)
+{
+    return create(threads, true, enter, pool, err);
+}
+
+swin_status sw_pool_create_up_to(int32_t threads, void (*enter)(void), sw_pool **pool, swin_error *err)
+{
+    return create(threads, false, enter, pool, err);
 }
 
 void sw_pool_destroy(sw_pool *pool)

@@ -18,6 +18,9 @@ typedef struct sw_pool sw_pool;
  * where that is not NULL. */
 swin_status sw_pool_create(int32_t threads, void (*enter)(void), sw_pool **pool, swin_error *err);
 
+/* The same, doing without those threads that cannot be had. */
+swin_status sw_pool_create_up_to(int32_t threads, void (*enter)(void), sw_pool **pool, swin_error *err);
+
 /* NULL is fine. */
 void sw_pool_destroy(sw_pool *pool);
 

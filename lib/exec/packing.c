@@ -84,7 +84,7 @@ swin_status sw_packing_run(sw_network *network, int32_t threads, swin_error *err
     if (!have_scratch)
         p.status = sw_fail_memory(err, (size_t)threads * floats * sizeof(float), "packing weights");
     else
-        p.status = sw_pool_create(threads, enter_thread, &pool, err);
+        p.status = sw_pool_create_up_to(threads, enter_thread, &pool, err);
     if (p.status == SWIN_OK)
         sw_pool_run(pool, items, pack_task, &p);
     sw_pool_destroy(pool);

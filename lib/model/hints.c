@@ -120,76 +120,76 @@ void sw_hints_from_path(const char *path, const swin_config *config, sw_hints *h
 }
 
 /* One number for both axes, or two. */
-static bool read_pair(const json_t *value, int32_t limit, int32_t pair[2])
+static bool read_pair(const sw_json *value, int32_t limit, int32_t pair[2])
 {
-    const json_t *first = json_is_array(value) ? json_array_get(value, 0) : value;
-    const json_t *second = json_is_array(value) ? json_array_get(value, 1) : value;
-    if (!json_is_integer(first) || !json_is_integer(second) || json_array_size(value) > 2 ||
-        json_integer_value(first) < 1 || json_integer_value(first) > limit || json_integer_value(second) < 1 ||
-        json_integer_value(second) > limit)
+    const sw_json *first = sw_json_is(value, SW_JSON_ARRAY) ? sw_json_element(value, 0) : value;
+    const sw_json *second = sw_json_is(value, SW_JSON_ARRAY) ? sw_json_element(value, 1) : value;
+    if (!sw_json_is(first, SW_JSON_INTEGER) || !sw_json_is(second, SW_JSON_INTEGER) || sw_json_count(value) > 2 ||
+        sw_json_integer(first) < 1 || sw_json_integer(first) > limit || sw_json_integer(second) < 1 ||
+        sw_json_integer(second) > limit)
         return false;
-    pair[0] = (int32_t)json_integer_value(first);
-    pair[1] = (int32_t)json_integer_value(second);
+    pair[0] = (int32_t)sw_json_integer(first);
+    pair[1] = (int32_t)sw_json_integer(second);
     return true;
 }
 
-static bool list_agrees(const json_t *list, const int32_t *values, int32_t count)
+static bool list_agrees(const sw_json *list, const int32_t *values, int32_t count)
 {
     if (list == NULL)
         return true;
-    if (json_array_size(list) != (size_t)count)
+    if (sw_json_count(list) != (size_t)count)
         return false;
     for (int32_t i = 0; i < count; i++) {
-        if (json_integer_value(json_array_get(list, (size_t)i)) != values[i])
+        if (sw_json_integer(sw_json_element(list, (size_t)i)) != values[i])
             return false;
     }
     return true;
 }
 
-static bool number_agrees(const json_t *number, int32_t value)
+static bool number_agrees(const sw_json *number, int32_t value)
 {
-    return number == NULL || json_integer_value(number) == value;
+    return number == NULL || sw_json_integer(number) == value;
 }
 
 /* Hugging Face leaves out what is its class's default: image size 224, window 7, no pre-training window. */
-static void read_huggingface(const json_t *root, const swin_config *config, sw_hints *hints)
+static void read_huggingface(const sw_json *root, const swin_config *config, sw_hints *hints)
 {
-    const char *type = json_string_value(json_object_get(root, "model_type"));
+    const char *type = sw_json_text(sw_json_member(root, "model_type"));
     const char *wanted = config->version == 2 ? "swinv2" : "swin";
     if (type == NULL || (strcmp(type, wanted) != 0 && !(config->version == 1 && strcmp(type, "maskformer-swin") == 0)))
         return;
-    if (!number_agrees(json_object_get(root, "embed_dim"), config->embed_dim) ||
-        !number_agrees(json_object_get(root, "patch_size"), config->patch_size) ||
-        !list_agrees(json_object_get(root, "depths"), config->depths, config->stages) ||
-        !list_agrees(json_object_get(root, "num_heads"), config->heads, config->stages))
+    if (!number_agrees(sw_json_member(root, "embed_dim"), config->embed_dim) ||
+        !number_agrees(sw_json_member(root, "patch_size"), config->patch_size) ||
+        !list_agrees(sw_json_member(root, "depths"), config->depths, config->stages) ||
+        !list_agrees(sw_json_member(root, "num_heads"), config->heads, config->stages))
         return;
 
-    const json_t *window = json_object_get(root, "window_size"), *image = json_object_get(root, "image_size");
-    const json_t *pretrained = json_object_get(root, "pretrained_window_sizes");
+    const sw_json *window = sw_json_member(root, "window_size"), *image = sw_json_member(root, "image_size");
+    const sw_json *pretrained = sw_json_member(root, "pretrained_window_sizes");
     hints->window[0] = hints->window[1] = 7;
     hints->image_size[0] = hints->image_size[1] = 224;
     if ((window != NULL && !read_pair(window, SW_MAX_WINDOW, hints->window)) ||
         (image != NULL && !read_pair(image, SW_MAX_IMAGE_SIZE, hints->image_size)))
         return;
     for (int32_t stage = 0; stage < config->stages; stage++) {
-        const json_int_t value = json_integer_value(json_array_get(pretrained, (size_t)stage));
+        const int64_t value = sw_json_integer(sw_json_element(pretrained, (size_t)stage));
         hints->pretrained[stage] = value > 1 && value <= SW_MAX_WINDOW ? (int32_t)value : 0;
     }
     hints->pretrained_known = true;
     hints->known = true;
 }
 
-static void read_timm(const json_t *root, const swin_config *config, sw_hints *hints)
+static void read_timm(const sw_json *root, const swin_config *config, sw_hints *hints)
 {
-    const char *architecture = json_string_value(json_object_get(root, "architecture"));
+    const char *architecture = sw_json_text(sw_json_member(root, "architecture"));
     if (architecture == NULL)
         return;
     sw_hints_from_name(architecture, strlen(architecture), config, hints);
-    const json_t *input = json_object_get(json_object_get(root, "pretrained_cfg"), "input_size");
-    if (!hints->known || json_array_size(input) != 3)
+    const sw_json *input = sw_json_member(sw_json_member(root, "pretrained_cfg"), "input_size");
+    if (!hints->known || sw_json_count(input) != 3)
         return;
     for (int axis = 0; axis < 2; axis++) {
-        const json_int_t size = json_integer_value(json_array_get(input, (size_t)axis + 1));
+        const int64_t size = sw_json_integer(sw_json_element(input, (size_t)axis + 1));
         if (size > 0 && size <= SW_MAX_IMAGE_SIZE)
             hints->image_size[axis] = (int32_t)size;
     }
@@ -209,7 +209,7 @@ swin_status sw_hints_from_config(const char *path, const swin_config *config, sw
 
     char *text = NULL;
     size_t length;
-    json_t *root = NULL;
+    sw_json *root = NULL;
     swin_error ignored = {0};
     swin_status status = sw_file_load(name, CONFIG_LIMIT, &text, &length, &ignored);
     if (status == SWIN_OK)
@@ -217,11 +217,11 @@ swin_status sw_hints_from_config(const char *path, const swin_config *config, sw
     if (status == SWIN_OK) {
         read_huggingface(root, config, hints);
         if (!hints->known)
-            read_huggingface(json_object_get(root, "backbone_config"), config, hints);
+            read_huggingface(sw_json_member(root, "backbone_config"), config, hints);
         if (!hints->known)
             read_timm(root, config, hints);
     }
-    json_decref(root);
+    sw_free(root);
     sw_free(text);
     sw_free(name);
     if (status == SWIN_ERR_NO_MEMORY)

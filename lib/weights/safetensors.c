@@ -72,20 +72,20 @@ static swin_status fail_tensor(swin_error *err, const struct header *header, con
     return sw_fail(err, SWIN_ERR_FORMAT, "tensor \"%.200s\" of %.150s %s", name, header->file->path, problem);
 }
 
-static swin_status read_shape(const struct header *header, const json_t *value, sw_tensor *tensor, swin_error *err)
+static swin_status read_shape(const struct header *header, const sw_json *value, sw_tensor *tensor, swin_error *err)
 {
-    if (!json_is_array(value))
+    if (!sw_json_is(value, SW_JSON_ARRAY))
         return fail_tensor(err, header, tensor->name, "has no array \"shape\"");
-    if (json_array_size(value) > SW_MAX_RANK)
+    if (sw_json_count(value) > SW_MAX_RANK)
         return sw_fail(err, SWIN_ERR_UNSUPPORTED, "tensor \"%.200s\" has %zu dimensions, expected at most %d",
-                       tensor->name, json_array_size(value), SW_MAX_RANK);
-    tensor->rank = (int32_t)json_array_size(value);
+                       tensor->name, sw_json_count(value), SW_MAX_RANK);
+    tensor->rank = (int32_t)sw_json_count(value);
     tensor->elements = 1;
     for (int32_t i = 0; i < tensor->rank; i++) {
-        const json_t *side = json_array_get(value, (size_t)i);
-        if (!json_is_integer(side) || json_integer_value(side) < 0)
+        const sw_json *side = sw_json_element(value, (size_t)i);
+        if (!sw_json_is(side, SW_JSON_INTEGER) || sw_json_integer(side) < 0)
             return fail_tensor(err, header, tensor->name, "has a shape with something that is no count");
-        tensor->shape[i] = (uint64_t)json_integer_value(side);
+        tensor->shape[i] = (uint64_t)sw_json_integer(side);
     }
     for (int32_t i = 0; i < tensor->rank; i++) {
         if (__builtin_mul_overflow(tensor->elements, tensor->shape[i], &tensor->elements))
@@ -94,12 +94,12 @@ static swin_status read_shape(const struct header *header, const json_t *value, 
     return SWIN_OK;
 }
 
-static swin_status read_offsets(const struct header *header, const json_t *value, sw_tensor *tensor, swin_error *err)
+static swin_status read_offsets(const struct header *header, const sw_json *value, sw_tensor *tensor, swin_error *err)
 {
-    const json_t *first = json_array_get(value, 0), *second = json_array_get(value, 1);
-    if (json_array_size(value) != 2 || !json_is_integer(first) || !json_is_integer(second))
+    const sw_json *first = sw_json_element(value, 0), *second = sw_json_element(value, 1);
+    if (sw_json_count(value) != 2 || !sw_json_is(first, SW_JSON_INTEGER) || !sw_json_is(second, SW_JSON_INTEGER))
         return fail_tensor(err, header, tensor->name, "has no \"data_offsets\" of two integers");
-    const json_int_t begin = json_integer_value(first), end = json_integer_value(second);
+    const int64_t begin = sw_json_integer(first), end = sw_json_integer(second);
     if (begin < 0 || end < begin || (uint64_t)end > header->data_bytes)
         return sw_fail(err, SWIN_ERR_FORMAT,
                        "tensor \"%.200s\" lies at %" PRId64 " to %" PRId64 ", expected a range within the %" PRIu64
@@ -119,51 +119,46 @@ static swin_status read_offsets(const struct header *header, const json_t *value
     return SWIN_OK;
 }
 
-static swin_status read_tensor(const struct header *header, const char *name, const json_t *value, sw_tensor *tensor,
+static swin_status read_tensor(const struct header *header, const char *name, const sw_json *value, sw_tensor *tensor,
                                swin_error *err)
 {
     *tensor = (sw_tensor){.name = name, .file = header->number};
-    const json_t *dtype = json_object_get(value, "dtype");
-    if (!json_is_string(dtype))
+    const sw_json *dtype = sw_json_member(value, "dtype");
+    if (!sw_json_is(dtype, SW_JSON_STRING))
         return fail_tensor(err, header, name, "has no string \"dtype\"");
-    if (!sw_dtype_find(json_string_value(dtype), &tensor->dtype))
+    if (!sw_dtype_find(sw_json_text(dtype), &tensor->dtype))
         return sw_fail(err, SWIN_ERR_UNSUPPORTED, "tensor \"%.200s\" has type \"%.40s\", which libswin does not know",
-                       name, json_string_value(dtype));
-    SW_TRY(read_shape(header, json_object_get(value, "shape"), tensor, err));
-    return read_offsets(header, json_object_get(value, "data_offsets"), tensor, err);
+                       name, sw_json_text(dtype));
+    SW_TRY(read_shape(header, sw_json_member(value, "shape"), tensor, err));
+    return read_offsets(header, sw_json_member(value, "data_offsets"), tensor, err);
 }
 
-static swin_status check_metadata(const struct header *header, json_t *metadata, swin_error *err)
+static swin_status check_metadata(const struct header *header, const sw_json *metadata, swin_error *err)
 {
-    const char *key;
-    json_t *value;
-    if (!json_is_object(metadata))
+    if (!sw_json_is(metadata, SW_JSON_OBJECT))
         return sw_fail(err, SWIN_ERR_FORMAT, "\"__metadata__\" of %.300s is no object", header->file->path);
-    json_object_foreach(metadata, key, value) {
-        if (!json_is_string(value))
-            return sw_fail(err, SWIN_ERR_FORMAT, "\"%.200s\" in \"__metadata__\" of %.200s is no string", key,
+    for (const sw_json *value = metadata->first; value != NULL; value = value->next) {
+        if (!sw_json_is(value, SW_JSON_STRING))
+            return sw_fail(err, SWIN_ERR_FORMAT, "\"%.200s\" in \"__metadata__\" of %.200s is no string", value->name,
                            header->file->path);
     }
     return SWIN_OK;
 }
 
-static swin_status read_tensors(const struct header *header, json_t *root, sw_tensor_table *table, swin_error *err)
+static swin_status read_tensors(const struct header *header, const sw_json *root, sw_tensor_table *table,
+                                swin_error *err)
 {
-    const char *name;
-    json_t *value;
-    size_t count = 0, name_bytes = 0;
-    json_object_foreach(root, name, value) {
-        count++;
-        name_bytes += strlen(name) + 1;
-    }
-    SW_TRY(sw_tensor_table_reserve(table, count, name_bytes, err));
-    json_object_foreach(root, name, value) {
+    size_t name_bytes = 0;
+    for (const sw_json *value = root->first; value != NULL; value = value->next)
+        name_bytes += strlen(value->name) + 1;
+    SW_TRY(sw_tensor_table_reserve(table, sw_json_count(root), name_bytes, err));
+    for (const sw_json *value = root->first; value != NULL; value = value->next) {
         sw_tensor tensor;
-        if (strcmp(name, "__metadata__") == 0) {
+        if (strcmp(value->name, "__metadata__") == 0) {
             SW_TRY(check_metadata(header, value, err));
             continue;
         }
-        SW_TRY(read_tensor(header, name, value, &tensor, err));
+        SW_TRY(read_tensor(header, value->name, value, &tensor, err));
         sw_tensor_table_add(table, &tensor);
     }
     return SWIN_OK;
@@ -216,7 +211,7 @@ swin_status sw_safetensors_read_header(const sw_file *file, size_t number, uint6
     const struct header header = {file, number, sizeof length + length, file->size - sizeof length - length};
     const size_t before = table->count;
     swin_status status;
-    json_t *root = NULL;
+    sw_json *root = NULL;
     char what[256];
     char *text = sw_alloc((size_t)length, 1);
     if (text == NULL)
@@ -234,7 +229,7 @@ swin_status sw_safetensors_read_header(const sw_file *file, size_t number, uint6
         status = check_overlaps(table->tensors + before, table->count - before, err);
 
 fail:
-    json_decref(root);
+    sw_free(root);
     sw_free(text);
     return status;
 }

@@ -25,17 +25,16 @@ static bool is_plain_name(const char *name)
 }
 
 /* names[0 .. *count - 1] become the shards' names, sorted, each once; they belong to the map. */
-static swin_status list_shards(const char *index_path, json_t *map, const char **names, size_t *count, swin_error *err)
+static swin_status list_shards(const char *index_path, const sw_json *map, const char **names, size_t *count,
+                               swin_error *err)
 {
-    const char *tensor;
-    json_t *shard;
     size_t n = 0;
-    json_object_foreach(map, tensor, shard) {
-        if (!json_is_string(shard) || !is_plain_name(json_string_value(shard)))
+    for (const sw_json *shard = map->first; shard != NULL; shard = shard->next) {
+        if (shard->text == NULL || !is_plain_name(shard->text))
             return sw_fail(err, SWIN_ERR_FORMAT,
                            "%.150s puts tensor \"%.150s\" into \"%.60s\", expected a plain file name", index_path,
-                           tensor, json_is_string(shard) ? json_string_value(shard) : "");
-        names[n++] = json_string_value(shard);
+                           shard->name, shard->text != NULL ? shard->text : "");
+        names[n++] = shard->text;
     }
     qsort(names, n, sizeof *names, compare_strings);
     size_t unique = 0;
@@ -75,25 +74,23 @@ static swin_status open_shard(const char *index_path, const char *name, uint64_t
 }
 
 /* The shard that a tensor lies in must be the one that the index says, and the index must know every tensor. */
-static swin_status check_agreement(const char *index_path, json_t *map, const char *const *names,
+static swin_status check_agreement(const char *index_path, const sw_json *map, const char *const *names,
                                    const sw_checkpoint *checkpoint, swin_error *err)
 {
     for (size_t i = 0; i < checkpoint->table.count; i++) {
         const sw_tensor *tensor = &checkpoint->table.tensors[i];
-        const json_t *shard = json_object_get(map, tensor->name);
-        if (shard == NULL || strcmp(json_string_value(shard), names[tensor->file]) != 0)
+        const sw_json *shard = sw_json_member(map, tensor->name);
+        if (shard == NULL || strcmp(sw_json_text(shard), names[tensor->file]) != 0)
             return sw_fail(err, SWIN_ERR_FORMAT, "tensor \"%.150s\" lies in %.80s, but %.150s says %.80s", tensor->name,
-                           names[tensor->file], index_path, shard == NULL ? "nothing" : json_string_value(shard));
+                           names[tensor->file], index_path, shard == NULL ? "nothing" : sw_json_text(shard));
     }
-    if (json_object_size(map) == checkpoint->table.count)
+    if (sw_json_count(map) == checkpoint->table.count)
         return SWIN_OK;
 
-    const char *name;
-    json_t *shard;
-    json_object_foreach(map, name, shard) {
-        if (sw_tensor_table_find(&checkpoint->table, name) == NULL)
-            return sw_fail(err, SWIN_ERR_FORMAT, "tensor \"%.150s\" is not in %.80s, where %.150s puts it", name,
-                           json_string_value(shard), index_path);
+    for (const sw_json *shard = map->first; shard != NULL; shard = shard->next) {
+        if (sw_tensor_table_find(&checkpoint->table, shard->name) == NULL)
+            return sw_fail(err, SWIN_ERR_FORMAT, "tensor \"%.150s\" is not in %.80s, where %.150s puts it",
+                           shard->name, shard->text, index_path);
     }
     return SWIN_OK;
 }
@@ -103,7 +100,7 @@ swin_status sw_shards_open(const char *index_path, uint64_t max_header_bytes, sw
 {
     char *text = NULL;
     size_t length = 0, count = 0;
-    json_t *root = NULL;
+    sw_json *root = NULL;
     const char **names = NULL;
     swin_status status;
 
@@ -111,14 +108,14 @@ swin_status sw_shards_open(const char *index_path, uint64_t max_header_bytes, sw
         max_header_bytes = SIZE_MAX;
     SW_TRY_OR_FAIL(sw_file_load(index_path, (size_t)max_header_bytes, &text, &length, err));
     SW_TRY_OR_FAIL(sw_json_parse(text, length, INDEX_DEPTH, index_path, &root, err));
-    json_t *map = json_object_get(root, "weight_map");
-    if (!json_is_object(map) || json_object_size(map) == 0) {
+    const sw_json *map = sw_json_member(root, "weight_map");
+    if (!sw_json_is(map, SW_JSON_OBJECT) || sw_json_count(map) == 0) {
         status = sw_fail(err, SWIN_ERR_FORMAT, "%.300s has no object \"weight_map\"", index_path);
         goto fail;
     }
-    names = sw_alloc(json_object_size(map), sizeof *names);
+    names = sw_alloc(sw_json_count(map), sizeof *names);
     if (names == NULL) {
-        status = sw_fail_memory(err, json_object_size(map) * sizeof *names, "the names of shards");
+        status = sw_fail_memory(err, sw_json_count(map) * sizeof *names, "the names of shards");
         goto fail;
     }
     SW_TRY_OR_FAIL(list_shards(index_path, map, names, &count, err));
@@ -128,14 +125,14 @@ swin_status sw_shards_open(const char *index_path, uint64_t max_header_bytes, sw
         goto fail;
     }
     /* No further than the index goes: a thousand names may stand for one large file. What is too much is told below. */
-    for (size_t i = 0; i < count && checkpoint->table.count <= json_object_size(map); i++)
+    for (size_t i = 0; i < count && checkpoint->table.count <= sw_json_count(map); i++)
         SW_TRY_OR_FAIL(open_shard(index_path, names[i], max_header_bytes, checkpoint, err));
     SW_TRY_OR_FAIL(sw_tensor_table_sort(&checkpoint->table, err));
     status = check_agreement(index_path, map, names, checkpoint, err);
 
 fail:
     sw_free(names);
-    json_decref(root);
+    sw_free(root);
     sw_free(text);
     return status;
 }

@@ -32,6 +32,9 @@ typedef struct way {
     long stride; /* of the calls that are tried: oneDNN's are many and much alike */
 } way;
 
+/* How many calls have failed, by the status that came of them. */
+static long failures[SWIN_ERR_INTERNAL + 1];
+
 static const way ways[] = {
     {memory_fail_after, SWIN_ERR_NO_MEMORY, 0, "memory", 1},
     {backend_fail_after, SWIN_ERR_BACKEND, BACKEND_REFUSAL, "oneDNN", 7},
@@ -42,6 +45,7 @@ static void check(const way *w, swin_status status, const swin_error *err, const
     if (status != w->status || err->status != (int32_t)w->status || strlen(err->message) < 10)
         fail_msg("%s, call %ld to %s: status %d, stored %d, \"%s\"", what, call, w->name, (int)status, err->status,
                  err->message);
+    failures[status]++;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -321,5 +325,8 @@ int main(void)
         cmocka_unit_test(a_run_that_fails_spoils_nothing),
         cmocka_unit_test(attention_that_fails_spoils_nothing),
     };
-    return cmocka_run_group_tests_name("failures", tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests_name("failures", tests, NULL, NULL);
+    print_message("%ld allocations failed, %ld calls of oneDNN refused\n", failures[SWIN_ERR_NO_MEMORY],
+                  failures[SWIN_ERR_BACKEND]);
+    return failed;
 }

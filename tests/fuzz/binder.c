@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The input is a recipe: a small Swin Transformer in one of the published namings, and what is done to its tensors. Where
- * the model opens all the same, everything is read, and small ones are run.
+ * The input is a recipe: a small Swin Transformer in one of the published namings, and what is done to its tensors.
+ * Where the model opens all the same, everything is read, and small ones are run.
  *
  *   naming, version, parameters (bits), then operations of three bytes: what, which tensor, how
  */

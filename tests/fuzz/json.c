@@ -2,20 +2,84 @@
 /*
  * The input is what lies beside tensors. Its first byte says what the rest is:
  *
+ *   'p'  any JSON, which another parser must take for the same
  *   'c'  config.json
  *   'n'  the name of a file, or of a directory where there is a slash
  *   else an index of shards: one.safetensors has the tensors a and c, two.safetensors has b
  */
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "config_of.h"
 #include "memory_counted.h"
 #include "model/hints.h"
 #include "target.h"
 #include "weights/checkpoint.h"
+#include "weights/json.h"
 
-enum { HEADER_LIMIT = 1 << 16 };
+enum { HEADER_LIMIT = 1 << 16, MAX_DEPTH = 12 };
+
+static void compare(const sw_json *ours, json_t *theirs)
+{
+    size_t index = 0;
+    switch (json_typeof(theirs)) {
+    case JSON_OBJECT:
+        TARGET_REQUIRE(ours->type == SW_JSON_OBJECT && ours->count == json_object_size(theirs));
+        for (const sw_json *member = ours->first; member != NULL; member = member->next, index++) {
+            json_t *other = json_object_get(theirs, member->name);
+            TARGET_REQUIRE(other != NULL && sw_json_member(ours, member->name) == member);
+            compare(member, other);
+        }
+        TARGET_REQUIRE(index == ours->count && sw_json_member(ours, "no such name") == NULL);
+        break;
+    case JSON_ARRAY:
+        TARGET_REQUIRE(ours->type == SW_JSON_ARRAY && ours->count == json_array_size(theirs));
+        for (; index < ours->count; index++)
+            compare(sw_json_element(ours, index), json_array_get(theirs, index));
+        TARGET_REQUIRE(sw_json_element(ours, index) == NULL);
+        break;
+    case JSON_STRING:
+        TARGET_REQUIRE(ours->type == SW_JSON_STRING && strcmp(ours->text, json_string_value(theirs)) == 0);
+        break;
+    case JSON_INTEGER:
+        TARGET_REQUIRE(ours->type == SW_JSON_INTEGER && ours->integer == json_integer_value(theirs));
+        break;
+    case JSON_REAL:
+        TARGET_REQUIRE(ours->type == SW_JSON_NUMBER);
+        break;
+    case JSON_NULL:
+        TARGET_REQUIRE(ours->type == SW_JSON_NULL);
+        break;
+    default:
+        TARGET_REQUIRE(ours->type == SW_JSON_BOOLEAN);
+    }
+}
+
+static void document(const uint8_t *data, size_t size)
+{
+    swin_error err;
+    sw_json *ours;
+    sw_error_reset(&err);
+    char *text = malloc(size + (size == 0));
+    TARGET_REQUIRE(text != NULL);
+    memcpy(text, data, size);
+    json_error_t detail = {.text = ""};
+    json_t *theirs = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, &detail);
+    const swin_status status = sw_json_parse(text, size, MAX_DEPTH, "it", &ours, &err);
+    if (status == SWIN_OK) {
+        /* A number that no double can hold is a number all the same. */
+        TARGET_REQUIRE(theirs != NULL || strstr(detail.text, "real number overflow") != NULL);
+        if (theirs != NULL)
+            compare(ours, theirs);
+    } else {
+        TARGET_REQUIRE(theirs == NULL || !json_is_object(theirs) || strstr(err.message, "nests deeper") != NULL);
+    }
+    sw_free(ours);
+    json_decref(theirs);
+    free(text);
+}
 
 static void make_shard(const char *name, const char *header)
 {
@@ -90,7 +154,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    if (data[0] == 'c' || data[0] == 'n')
+    if (data[0] == 'p')
+        document(data + 1, size - 1);
+    else if (data[0] == 'c' || data[0] == 'n')
         hints(data[0] == 'n', data + 1, size - 1);
     else
         index_of_shards(data + 1, size - 1);

@@ -36,6 +36,6 @@ if [ "$fortified" = yes ]; then
     grep -q '__stack_chk_fail' "$work/undefined" || fail 'no stack protector'
     grep -Eq '__[a-z]+_chk(@|$)' "$work/undefined" || fail 'no fortified calls'
     needed=$(sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' "$work/dynamic" |
-        grep -Ev '^(libc|libm|libdnnl|libjansson|libgomp|libomp|libpthread|ld-linux[-a-z0-9_]*)\.so' || true)
+        grep -Ev '^(libc|libm|libdnnl|libgomp|libomp|libpthread|ld-linux[-a-z0-9_]*)\.so' || true)
     test -z "$needed" || fail "needs $needed"
 fi

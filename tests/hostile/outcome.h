@@ -12,8 +12,8 @@
  * shown in any case. */
 typedef bool outcome_check(const char *path, const char *expected, char *message, size_t size);
 
-/* Checks every entry of a directory, and that no file stays open. Ends the program with 1 where there is none, or one is
- * not as it should be; returns how many there are. */
+/* Checks every entry of a directory, and that no file stays open. Ends the program with 1 where there is none, or one
+ * is not as it should be; returns how many there are. */
 int outcome_check_all(const char *directory, outcome_check *check);
 
 /* Open file descriptors of this process. */
