@@ -177,22 +177,22 @@ static swin_status read_stage_vectors(sw_network *network, int32_t s, swin_error
 static swin_status place_tiles(sw_network *network, swin_error *err)
 {
     const int32_t layers = sw_layer_count(network);
-    size_t bytes = 0;
-    for (int32_t pass = 0; pass < 2; pass++) {
-        size_t at = 0;
-        for (int32_t i = 0; i < layers; i++) {
-            sw_layer l = {0};
-            sw_layer_describe(network, i, &l);
-            if (pass == 1 && l.linear->amx)
-                l.linear->tiles = network->tiles + at;
-            at += sw_linear_tile_bytes(l.linear);
-        }
-        bytes = at;
-        if (pass == 0 && bytes > 0) {
-            network->tiles = sw_alloc(bytes, 1);
-            if (network->tiles == NULL)
-                return sw_fail_memory(err, bytes, "packed weights");
-        }
+    size_t bytes = 0, at = 0;
+    for (int32_t i = 0; i < layers; i++) {
+        sw_layer l = {0};
+        sw_layer_describe(network, i, &l);
+        bytes += sw_linear_tile_bytes(l.linear);
+    }
+    if (bytes == 0)
+        return SWIN_OK;
+    network->tiles = sw_alloc(bytes, 1);
+    if (network->tiles == NULL)
+        return sw_fail_memory(err, bytes, "packed weights");
+    for (int32_t i = 0; i < layers; i++) {
+        sw_layer l = {0};
+        sw_layer_describe(network, i, &l);
+        l.linear->tiles = network->tiles + at;
+        at += sw_linear_tile_bytes(l.linear);
     }
     return SWIN_OK;
 }

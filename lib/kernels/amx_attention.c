@@ -107,16 +107,16 @@ typedef struct softmax {
 } softmax;
 
 /* 16 scores of query r, from key `key` on, with bias and mask; those beyond `exist` are minus infinity. */
-SW_TILE_INLINE __m512 score(const softmax *s, int32_t r, int32_t key, __mmask16 exist)
+SW_TILE_INLINE __m512 score_row(const softmax *s, int32_t r, int32_t key, __mmask16 exist)
 {
     const __m512 bias = _mm512_maskz_loadu_ps(exist, s->bias + (size_t)r * (size_t)s->tokens + key);
-    __m512 score = _mm512_add_ps(_mm512_load_ps(s->scores + (size_t)r * (size_t)s->padded + key), bias);
+    __m512 sum = _mm512_add_ps(_mm512_load_ps(s->scores + (size_t)r * (size_t)s->padded + key), bias);
     if (s->region != NULL) {
         const __mmask16 apart = _mm512_cmpneq_epi32_mask(_mm512_set1_epi32(s->own[r]),
                                                          _mm512_maskz_loadu_epi32(exist, s->region + key));
-        score = _mm512_mask_add_ps(score, apart, score, _mm512_set1_ps(s->mask));
+        sum = _mm512_mask_add_ps(sum, apart, sum, _mm512_set1_ps(s->mask));
     }
-    return exist == 0xffff ? score : _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), exist, score);
+    return exist == 0xffff ? sum : _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), exist, sum);
 }
 
 /* Scores of all queries with one key. */
@@ -127,14 +127,14 @@ SW_TILE_INLINE __m512 score_column(const softmax *s, int32_t key)
     const __m512i at = _mm512_mullo_epi32(row, _mm512_set1_epi32(s->padded));
     const __m512i bias_at = _mm512_mullo_epi32(row, _mm512_set1_epi32(s->tokens));
     const __m512 none = _mm512_setzero_ps();
-    __m512 score = _mm512_add_ps(_mm512_mask_i32gather_ps(none, exist, at, s->scores + key, 4),
+    __m512 sum = _mm512_add_ps(_mm512_mask_i32gather_ps(none, exist, at, s->scores + key, 4),
                                  _mm512_mask_i32gather_ps(none, exist, bias_at, s->bias + key, 4));
     if (s->region != NULL) {
         const __mmask16 apart =
             _mm512_cmpneq_epi32_mask(_mm512_maskz_loadu_epi32(exist, s->own), _mm512_set1_epi32(s->region[key]));
-        score = _mm512_mask_add_ps(score, apart, score, _mm512_set1_ps(s->mask));
+        sum = _mm512_mask_add_ps(sum, apart, sum, _mm512_set1_ps(s->mask));
     }
-    return score;
+    return sum;
 }
 
 /* 32 probabilities of query r from `key` on. */
@@ -163,12 +163,12 @@ SW_TILE_INLINE __m512 run_softmax(const softmax *s, sw_type type)
         float *scores = s->scores + (size_t)r * (size_t)s->padded;
         __m512 peak = nothing;
         for (int32_t i = 0; i < whole; i++) {
-            const __m512 x = score(s, r, 16 * i, 0xffff);
+            const __m512 x = score_row(s, r, 16 * i, 0xffff);
             _mm512_store_ps(scores + 16 * i, x);
             peak = _mm512_max_ps(peak, x);
         }
         if (rest > 1) {
-            const __m512 x = score(s, r, 16 * whole, tail);
+            const __m512 x = score_row(s, r, 16 * whole, tail);
             _mm512_store_ps(scores + 16 * whole, x);
             peak = _mm512_max_ps(peak, x);
         }

@@ -68,11 +68,11 @@ SW_TILE_INLINE void write_digits(int8_t *digits, const __m512 x[4], __m512 inver
 /* The largest magnitude of a row in `panels` panels. As whole numbers, NaN is the largest of all. */
 SW_TILE_INLINE float largest_of(const float *row, size_t stride, int32_t panels)
 {
-    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+    const __m512i no_sign = _mm512_set1_epi32(0x7fffffff);
     __m512i low = _mm512_setzero_si512(), high = low;
     for (int32_t p = 0; p < panels; p++, row += stride) {
-        low = _mm512_max_epu32(low, _mm512_and_si512(magnitude, _mm512_loadu_si512(row)));
-        high = _mm512_max_epu32(high, _mm512_and_si512(magnitude, _mm512_loadu_si512(row + 16)));
+        low = _mm512_max_epu32(low, _mm512_and_si512(no_sign, _mm512_loadu_si512(row)));
+        high = _mm512_max_epu32(high, _mm512_and_si512(no_sign, _mm512_loadu_si512(row + 16)));
     }
     const uint32_t bits = _mm512_reduce_max_epu32(_mm512_max_epu32(low, high));
     float largest;
@@ -263,7 +263,8 @@ SW_TILE_INLINE void run_all(const sw_amx_linear *l, sw_amx_finish finish)
                              .bias = bias};
         }
     }
-    finish_rows(&last, finish, &gelu, 0, 16);
+    if (last.sums != NULL)
+        finish_rows(&last, finish, &gelu, 0, 16);
     for (int32_t panel = 0; panel < l->n_count && finish == SW_AMX_NORMALISE; panel++)
         normalise_panel((float *)l->c + (size_t)panel * l->c_stride, l->rows, l->scale[panel]);
 }
