@@ -24,7 +24,8 @@ static bool write_map(const struct feature_map *map, struct output *output, stru
 struct findings {
     struct verification verification;
     struct bench bench;
-    bool verified, timed;
+    struct attention attention;
+    bool verified, timed, attended;
 };
 
 static bool write_files(const struct plan *plan, const struct image_run *run, const struct findings *findings,
@@ -41,9 +42,13 @@ static bool write_files(const struct plan *plan, const struct image_run *run, co
         done = write_map(&run->levels[i], &output, failure);
     if (done && options->png)
         done = gallery_write(plan, run, &output, failure);
+    if (done && findings->attended)
+        done = attention_write(&findings->attention, &output, failure) &&
+               gallery_write_attention(plan, run, &findings->attention, &output, failure);
     if (done && options->json)
         done = summary_write(plan, run, findings->verified ? &findings->verification : NULL,
-                             findings->timed ? &findings->bench : NULL, &output, failure);
+                             findings->timed ? &findings->bench : NULL,
+                             findings->attended ? &findings->attention : NULL, &output, failure);
     done = done && output_commit(&output, failure);
     if (done && report != NULL) {
         fputs("written  ", report);
@@ -87,9 +92,14 @@ bool dump_image(const struct plan *plan, swin_session *session, const char *path
     if (done) {
         done = (reference == NULL || verify_check(&run, reference, failure)) &&
                image_run_compute(&run, plan, session, failure);
+        if (done && options->attention)
+            done = findings.attended = attention_create(&findings.attention, plan, &run, session, failure);
         const bool talk = !options->quiet && (single || options->bench > 0 || reference != NULL);
-        if (done && talk)
+        if (done && talk) {
             summary_print(plan, &run, stream);
+            if (findings.attended)
+                attention_print(&findings.attention, stream);
+        }
         if (done && reference != NULL) {
             done = findings.verified = verify_run(&findings.verification, &run, reference, failure);
             if (done && talk)
@@ -103,6 +113,7 @@ bool dump_image(const struct plan *plan, swin_session *session, const char *path
         done = done && write_files(plan, &run, &findings, directory, talk ? stream : NULL, failure);
         /* Written all the same: what is beyond the tolerance wants to be looked at. */
         done = done && (!findings.verified || verify_judge(&findings.verification, &run, reference, failure));
+        attention_destroy(&findings.attention);
         image_run_destroy(&run);
     }
     if (!finish_report(stream, report, &length) && done)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "attention_sheet.h"
 #include "sheet.h"
 
 /* Takes over the picture. */
@@ -48,14 +49,21 @@ static const char *file_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
+enum { TITLE_TEXT = 512 };
+
+static void title_of(const struct plan *plan, const struct image_run *run, char title[TITLE_TEXT])
+{
+    snprintf(title, TITLE_TEXT, "%s    %s", file_name(run->path), plan->label);
+}
+
 bool gallery_write(const struct plan *plan, const struct image_run *run, struct output *output, struct failure *failure)
 {
     struct level_view views[SWIN_MAX_STAGES] = {0};
     struct picture overview;
-    char title[512];
+    char title[TITLE_TEXT];
     bool done = true;
 
-    snprintf(title, sizeof title, "%s    %s", file_name(run->path), plan->label);
+    title_of(plan, run, title);
     for (int i = 0; i < run->level_count && done; i++)
         done = level_view_create(&views[i], &run->levels[i], failure);
     for (int i = 0; i < run->level_count && done; i++) {
@@ -68,4 +76,14 @@ bool gallery_write(const struct plan *plan, const struct image_run *run, struct 
     for (int i = 0; i < run->level_count; i++)
         level_view_destroy(&views[i]);
     return done;
+}
+
+bool gallery_write_attention(const struct plan *plan, const struct image_run *run, const struct attention *attention,
+                             struct output *output, struct failure *failure)
+{
+    struct picture sheet;
+    char title[TITLE_TEXT];
+    title_of(plan, run, title);
+    return attention_sheet_draw(&sheet, &run->photo, title, attention, &plan->colours, failure) &&
+           write_picture(output, "attention.png", &sheet, failure);
 }

@@ -84,14 +84,10 @@ static bool choose_levels(struct image_run *run, const struct plan *plan, struct
     return true;
 }
 
-bool image_run_compute(struct image_run *run, const struct plan *plan, swin_session *session, struct failure *failure)
+swin_image image_run_image(const struct image_run *run, const struct options *options)
 {
-    const struct options *options = plan->options;
-    swin_image image;
-    swin_maps maps;
-    swin_error error;
-
     /* libswin sorts the channels of a BGR picture into R, G, B. Handed an RGB one under that name, it gives B, G, R. */
+    swin_image image;
     swin_image_init(&image, sizeof image);
     image.data = run->photo.pixels;
     image.format = options->bgr ? SWIN_PIXEL_BGR8 : SWIN_PIXEL_RGB8;
@@ -101,18 +97,35 @@ bool image_run_compute(struct image_run *run, const struct plan *plan, swin_sess
     image.canvas_width = run->canvas_width;
     reorder(image.mean, options->mean, options->bgr);
     reorder(image.std, options->std, options->bgr);
-    for (int i = 0; i < 3; i++)
-        run->first_pixel[i] = ((float)run->photo.pixels[options->bgr ? 2 - i : i] - image.mean[i]) / image.std[i];
+    return image;
+}
 
+static bool run_maps(struct image_run *run, const struct options *options, const swin_image *image,
+                     swin_session *session, struct failure *failure)
+{
+    swin_maps maps;
+    swin_error error;
     swin_maps_init(&maps, sizeof maps);
     maps.layout = options->nhwc ? SWIN_LAYOUT_NHWC : SWIN_LAYOUT_NCHW;
     memcpy(maps.data, run->data, sizeof maps.data);
     memcpy(maps.capacity, run->size, sizeof maps.capacity);
 
     const double started = clock_now();
-    if (swin_session_run(session, &image, 1, &maps, &error) != SWIN_OK)
+    if (swin_session_run(session, image, 1, &maps, &error) != SWIN_OK)
         return failure_set(failure, "%s: %s", run->path, error.message);
     run->run_ms = 1e3 * (clock_now() - started);
+    return true;
+}
+
+bool image_run_compute(struct image_run *run, const struct plan *plan, swin_session *session, struct failure *failure)
+{
+    const struct options *options = plan->options;
+    const swin_image image = image_run_image(run, options);
+    swin_error error;
+    for (int i = 0; i < 3; i++)
+        run->first_pixel[i] = ((float)run->photo.pixels[options->bgr ? 2 - i : i] - image.mean[i]) / image.std[i];
+    if (run->level_count > 0 && !run_maps(run, options, &image, session, failure))
+        return false;
     if (swin_session_get_info(session, &run->session, sizeof run->session, &error) != SWIN_OK)
         return failure_set(failure, "%s: %s", run->path, error.message);
     return true;
@@ -122,7 +135,7 @@ bool image_run_create(struct image_run *run, const struct plan *plan, const char
 {
     *run = (struct image_run){.path = path};
     if (read_photo(run, plan->options, failure) && set_canvas(run, plan->options, failure) &&
-        choose_levels(run, plan, failure))
+        (!options_want_maps(plan->options) || choose_levels(run, plan, failure)))
         return true;
     image_run_destroy(run);
     return false;

@@ -17,7 +17,7 @@ struct image_run {
     int32_t canvas_height, canvas_width; /* with padding */
     float first_pixel[3];                /* normalised, in the network's order */
 
-    struct feature_map levels[SWIN_MAX_STAGES]; /* the chosen ones */
+    struct feature_map levels[SWIN_MAX_STAGES]; /* the chosen ones; none where no map is wanted */
     int level_count;
     float *data[SWIN_MAX_STAGES]; /* by level, owned */
     size_t size[SWIN_MAX_STAGES]; /* floats */
@@ -29,6 +29,9 @@ struct image_run {
 /* Everything before the maps are computed: pixels, sizes, memory. To be released with image_run_destroy() on success.
  */
 bool image_run_create(struct image_run *run, const struct plan *plan, const char *path, struct failure *failure);
+
+/* The photo on its canvas, as libswin takes it. */
+swin_image image_run_image(const struct image_run *run, const struct options *options);
 
 /* Computes the maps, as often as it is called. */
 bool image_run_compute(struct image_run *run, const struct plan *plan, swin_session *session, struct failure *failure);

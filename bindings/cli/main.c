@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "attention.h"
 #include "batch.h"
 #include "info.h"
 #include "interruption.h"
@@ -60,6 +61,8 @@ static int dump(const struct options *options, const struct inputs *inputs, cons
         failure_set(&failure, "%s", error.message);
         return complain(&failure, EXIT_FAILED);
     }
+    if (options->attention && !attention_check(options, &plan.config, &failure))
+        return complain(&failure, EXIT_FAILED);
     if (!inputs->single && !options->quiet) {
         char preprocessing[SUMMARY_PREPROCESSING];
         fputs("model    ", stdout);

@@ -29,7 +29,9 @@ enum option_id {
     ID_JSON,
     ID_INFO,
     ID_VERIFY,
-    ID_BENCH
+    ID_BENCH,
+    ID_ATTENTION,
+    ID_QUERY
 };
 
 static const struct option known_options[] = {
@@ -57,6 +59,8 @@ static const struct option known_options[] = {
     {"info", no_argument, NULL, ID_INFO},
     {"verify", required_argument, NULL, ID_VERIFY},
     {"bench", required_argument, NULL, ID_BENCH},
+    {"attention", required_argument, NULL, ID_ATTENTION},
+    {"query", required_argument, NULL, ID_QUERY},
     {"quiet", no_argument, NULL, 'q'},
     {"help", no_argument, NULL, 'h'},
     {"version", no_argument, NULL, 'V'},
@@ -174,6 +178,28 @@ static bool parse_count(int id, int32_t *count, int32_t most, const char *text, 
     return unexpected(failure, id, text, wanted);
 }
 
+/* STAGE,BLOCK or STAGE,BLOCK,HEAD; whether the model has them is seen later. */
+static bool parse_attention(struct options *options, const char *text, struct failure *failure)
+{
+    int32_t numbers[3] = {0, 0, SWIN_HEAD_MEAN};
+    const int count = value_integers(text, numbers, 3, 0, 9999);
+    if (count < 2)
+        return unexpected(failure, ID_ATTENTION, text,
+                          "STAGE,BLOCK or STAGE,BLOCK,HEAD, each counted from 0, e.g. 2,5 or 2,5,0");
+    options->attention = true;
+    options->attention_stage = numbers[0];
+    options->attention_block = numbers[1];
+    options->attention_head = count == 3 ? numbers[2] : SWIN_HEAD_MEAN;
+    return true;
+}
+
+static bool parse_query(struct options *options, const char *text, struct failure *failure)
+{
+    options->query_given = value_integers(text, options->query, 2, 0, INT32_MAX) == 2;
+    return options->query_given ||
+           unexpected(failure, ID_QUERY, text, "ROW,COLUMN of a pixel, counted from 0 at the top left, e.g. 120,200");
+}
+
 static bool parse_path(int id, const char **path, const char *text, struct failure *failure)
 {
     *path = text;
@@ -241,6 +267,10 @@ static bool parse_option(struct options *options, int id, const char *text, stru
     case ID_INFO:
         options->task = OPTIONS_INFO;
         return true;
+    case ID_ATTENTION:
+        return parse_attention(options, text, failure);
+    case ID_QUERY:
+        return parse_query(options, text, failure);
     case ID_BENCH:
         return parse_count(id, &options->bench, 1000000, text, failure);
     default:
@@ -267,6 +297,8 @@ static bool finish(struct options *options, struct failure *failure)
     if (options->height > 0 && (uint64_t)options->height * (uint64_t)options->width > options->max_pixels)
         return failure_set(failure, "--size %dx%d is over the limit of %llu pixels; raise it with --max-pixels",
                            options->height, options->width, (unsigned long long)options->max_pixels);
+    if (options->query_given && !options->attention)
+        return failure_set(failure, "--query goes with --attention STAGE,BLOCK; name a block too");
     if (options->task == OPTIONS_INFO) {
         if (options->input_count > 0)
             return failure_set(failure, "--info takes no image, but %s was given; leave one out", options->inputs[0]);
@@ -274,7 +306,7 @@ static bool finish(struct options *options, struct failure *failure)
     }
     if (options->input_count == 0)
         return failure_set(failure, "no image given; name a PNG file or a directory of them (see swin-dump --help)");
-    if (!options_write(options) && options->verify == NULL && options->bench == 0)
+    if (!options->attention && !options_want_maps(options))
         options->png = options->json = true;
     return true;
 }
@@ -350,6 +382,15 @@ const char *options_help(void)
            "      --verify DIR           compare with the .npy files there instead of writing; exit 1 beyond the "
            "tolerance\n"
            "      --bench N              time N runs instead of writing\n"
+           "\n"
+           "Looking inside\n"
+           "      --attention S,B[,H]    what a pixel attends to in block B of stage S, counted from 0: in head H, or\n"
+           "                             in the mean over the heads. Writes attention.npy, the weights as float32\n"
+           "                             [rows, columns] of the stage's map, and attention.png, the photo with them;\n"
+           "                             the maps only where --png, --npy or --json ask for them\n"
+           "      --query Y,X            that pixel: row and column in the image file (default: its middle)\n"
+           "\n"
+           "Other\n"
            "  -q, --quiet                print failures only\n"
            "  -h, --help\n"
            "  -V, --version\n"

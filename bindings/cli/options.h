@@ -29,6 +29,12 @@ struct options {
     bool bgr;
     float mean[3], std[3]; /* R, G, B, in 0-255 units */
 
+    bool attention;                      /* asked for: of this stage, block and head */
+    int32_t attention_stage, attention_block;
+    int32_t attention_head;              /* SWIN_HEAD_MEAN: the mean over all */
+    bool query_given;                    /* else the middle of each image     */
+    int32_t query[2];                    /* row, column of the image as in the file */
+
     int32_t precision; /* a swin_precision */
     int32_t threads;   /* 0: all CPUs */
     swin_model_params model;
@@ -47,7 +53,13 @@ bool options_parse(struct options *options, int argc, char **argv, struct failur
 /* Whether files are to be written. */
 static inline bool options_write(const struct options *options)
 {
-    return options->png || options->npy || options->json;
+    return options->png || options->npy || options->json || options->attention;
+}
+
+/* Whether the maps are of any use. */
+static inline bool options_want_maps(const struct options *options)
+{
+    return options->png || options->npy || options->json || options->verify != NULL || options->bench > 0;
 }
 
 const char *options_help(void);

@@ -4,29 +4,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lettering.h"
+#include "sheet_parts.h"
 
 enum {
-    MARGIN = 14,
-    GAP = 10,
-    TITLE = 44,         /* height of the line on top */
-    LABEL = 22,         /* height of the line below a panel */
     PANEL_AREA = 30000, /* pixels of a small panel, whatever its shape */
     PANEL_LEAST = 16,   /* sides of a panel, for very long or tall photos */
     PANEL_MOST = 440,
     LARGE_MOST = 1400,
     CELL_LEAST = 160, /* width that a label needs */
     WIDE_CELL_LEAST = 310,
-    SCALE_WIDTH = 160,
     ACROSS = 4, /* small panels of a contact sheet */
     DOWN = SHEET_CHANNELS / ACROSS
 };
-
-static const double title_size = 12;
-static const double label_size = 9;
-static const struct colour paper = {18, 20, 24};
-static const struct colour ink = {226, 228, 232};
-static const struct colour pale_ink = {158, 164, 174};
 
 /* Small panels in the photo's shape, in cells that leave room for their labels. */
 struct layout {
@@ -51,7 +40,7 @@ static struct layout layout_of(const struct picture *photo)
     layout.panel_width = clamped(width, PANEL_LEAST, PANEL_MOST);
     layout.panel_height = clamped(height, PANEL_LEAST, PANEL_MOST);
     layout.cell_width = layout.panel_width > CELL_LEAST ? layout.panel_width : CELL_LEAST;
-    layout.cell_height = layout.panel_height + LABEL;
+    layout.cell_height = layout.panel_height + SHEET_LABEL;
     return layout;
 }
 
@@ -59,61 +48,26 @@ static struct layout layout_of(const struct picture *photo)
 static struct rectangle panel_in(const struct layout *layout, struct rectangle place)
 {
     const double scale =
-        fmin((double)place.width / layout->panel_width, (double)(place.height - LABEL) / layout->panel_height);
+        fmin((double)place.width / layout->panel_width, (double)(place.height - SHEET_LABEL) / layout->panel_height);
     const int32_t width = clamped(scale * layout->panel_width, 1, place.width);
-    const int32_t height = clamped(scale * layout->panel_height, 1, place.height - LABEL);
+    const int32_t height = clamped(scale * layout->panel_height, 1, place.height - SHEET_LABEL);
     return (struct rectangle){place.x + (place.width - width) / 2, place.y, width, height};
 }
 
 /* The large panels stand in a column of their own at the left, each as high as `rows` rows of small ones. */
 static struct rectangle large_place(const struct layout *layout, int32_t index, int32_t rows)
 {
-    const int32_t height = rows * (layout->cell_height + GAP) - GAP;
+    const int32_t height = rows * (layout->cell_height + SHEET_GAP) - SHEET_GAP;
     const int32_t width =
-        clamped((double)(height - LABEL) * layout->panel_width / layout->panel_height, CELL_LEAST, LARGE_MOST);
-    return (struct rectangle){MARGIN, TITLE + index * (height + GAP), width, height};
+        clamped((double)(height - SHEET_LABEL) * layout->panel_width / layout->panel_height, CELL_LEAST, LARGE_MOST);
+    return (struct rectangle){SHEET_MARGIN, SHEET_TITLE + index * (height + SHEET_GAP), width, height};
 }
 
 static struct rectangle small_place(const struct layout *layout, struct rectangle large, int32_t column, int32_t row)
 {
-    return (struct rectangle){large.x + large.width + GAP + column * (layout->cell_width + GAP),
-                              TITLE + row * (layout->cell_height + GAP), layout->cell_width, layout->cell_height};
-}
-
-/* Up to the right and lower edge of the last small panel. */
-static bool sheet_create(struct picture *sheet, struct rectangle last, struct failure *failure)
-{
-    if (!picture_create(sheet, last.x + last.width + MARGIN, last.y + last.height + MARGIN / 2, failure))
-        return false;
-    picture_fill(sheet, (struct rectangle){0, 0, sheet->width, sheet->height}, paper);
-    return true;
-}
-
-static void draw_title(struct picture *sheet, const char *title, const char *detail, const struct colormap *colours)
-{
-    const double y = (TITLE - title_size) / 2;
-    const struct rectangle scale = {sheet->width - MARGIN - SCALE_WIDTH - 34, (TITLE - 10) / 2, SCALE_WIDTH, 10};
-    const double room = scale.x - 50 - MARGIN;
-    const double beside = MARGIN + lettering_width(title, title_size) + 30;
-    lettering_draw_within(sheet, MARGIN, y, room, title, title_size, ink);
-    lettering_draw_within(sheet, beside, y + title_size - label_size, room - beside, detail, label_size, pale_ink);
-    heatmap_draw_scale(sheet, scale, colours);
-    lettering_draw(sheet, scale.x - 8 - lettering_width("low", label_size), (TITLE - label_size) / 2, "low", label_size,
-                   pale_ink);
-    lettering_draw(sheet, scale.x + scale.width + 8, (TITLE - label_size) / 2, "high", label_size, pale_ink);
-}
-
-/* `name` at the left edge below a panel and `detail` at the right one; of a narrow panel those of its place. */
-static void draw_label(struct picture *sheet, struct rectangle place, struct rectangle panel, const char *name,
-                       const char *detail)
-{
-    const bool narrow = place.width - panel.width > 2 * GAP;
-    const double left = narrow ? place.x + GAP : panel.x + 1;
-    const double width = narrow ? place.width - 2 * GAP : panel.width;
-    const double y = panel.y + panel.height + 7;
-    const double detail_width = lettering_width(detail, label_size);
-    lettering_draw_within(sheet, left, y, width - detail_width - 6, name, label_size, ink);
-    lettering_draw(sheet, left + width - detail_width - 1, y, detail, label_size, pale_ink);
+    return (struct rectangle){large.x + large.width + SHEET_GAP + column * (layout->cell_width + SHEET_GAP),
+                              SHEET_TITLE + row * (layout->cell_height + SHEET_GAP), layout->cell_width,
+                              layout->cell_height};
 }
 
 static bool draw_photo(struct picture *sheet, const struct layout *layout, struct rectangle place,
@@ -127,7 +81,7 @@ static bool draw_photo(struct picture *sheet, const struct layout *layout, struc
     picture_paste(sheet, &small, panel.x, panel.y);
     picture_destroy(&small);
     snprintf(detail, sizeof detail, "%d x %d pixels", photo->width, photo->height);
-    draw_label(sheet, place, panel, "photo", detail);
+    sheet_parts_label(sheet, place, panel, "photo", detail);
     return true;
 }
 
@@ -142,7 +96,7 @@ static bool draw_cells(struct picture *sheet, const struct layout *layout, struc
     if (!heatmap_draw(sheet, panel, &grid, range, colours, failure))
         return false;
     snprintf(detail, sizeof detail, "%.3g .. %.3g", range.low, range.high);
-    draw_label(sheet, place, panel, name, detail);
+    sheet_parts_label(sheet, place, panel, name, detail);
     return true;
 }
 
@@ -181,12 +135,12 @@ bool sheet_draw_level(struct picture *sheet, const struct picture *photo, const 
 
     *sheet = (struct picture){0};
     const int32_t count = feature_map_strongest(&view->map, channels, SHEET_CHANNELS, failure);
-    if (count < 0 || !sheet_create(sheet, small_place(&layout, first, ACROSS - 1, DOWN - 1), failure))
+    if (count < 0 || !sheet_parts_begin(sheet, small_place(&layout, first, ACROSS - 1, DOWN - 1), failure))
         return false;
     snprintf(text, sizeof text, "c%d   stride %d   %d x %d x %d", info->level + 2, info->stride, info->channels,
              info->height, info->width);
     snprintf(detail, sizeof detail, "the %d of %d channels that vary most    %s", count, info->channels, title);
-    draw_title(sheet, text, detail, colours);
+    sheet_parts_title(sheet, text, detail, colours);
     if (!draw_photo(sheet, &layout, first, photo, failure) ||
         !draw_cells(sheet, &layout, second, photo, view, view->energy, view->range,
                     "energy: length of the channel vector", colours, failure) ||
@@ -209,12 +163,12 @@ bool sheet_draw_overview(struct picture *sheet, const struct picture *photo, con
     layout.panel_width = layout.panel_width * 3 / 2;
     layout.panel_height = layout.panel_height * 3 / 2;
     layout.cell_width = layout.panel_width > WIDE_CELL_LEAST ? layout.panel_width : WIDE_CELL_LEAST;
-    layout.cell_height = layout.panel_height + LABEL;
+    layout.cell_height = layout.panel_height + SHEET_LABEL;
     const struct rectangle large = large_place(&layout, 0, down);
     *sheet = (struct picture){0};
-    if (!sheet_create(sheet, small_place(&layout, large, across - 1, down - 1), failure))
+    if (!sheet_parts_begin(sheet, small_place(&layout, large, across - 1, down - 1), failure))
         return false;
-    draw_title(sheet, "energy of each level", title, colours);
+    sheet_parts_title(sheet, "energy of each level", title, colours);
     bool done = draw_photo(sheet, &layout, large, photo, failure);
     for (int i = 0; i < count && done; i++) {
         const swin_output_info *info = &views[i].map.info;

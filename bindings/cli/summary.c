@@ -82,7 +82,8 @@ static json_t *engine_json(const swin_session_info *session)
 }
 
 static json_t *summary_json(const struct plan *plan, const struct image_run *run,
-                            const struct verification *verification, const struct bench *bench)
+                            const struct verification *verification, const struct bench *bench,
+                            const struct attention *attention)
 {
     json_t *summary = json_pack(
         "{s:s, s:{s:o, s:[i,i]}, s:o, s:o, s:s, s:o, s:o, s:{s:o, s:o, s:o}, s:o}", "swin", swin_version_string(),
@@ -93,7 +94,8 @@ static json_t *summary_json(const struct plan *plan, const struct image_run *run
         json_value_number(run->run_ms), "overview", plan->options->png ? json_string("overview.png") : json_null());
     if (summary == NULL ||
         (verification != NULL && json_object_set_new(summary, "verify", verify_json(verification)) != 0) ||
-        (bench != NULL && json_object_set_new(summary, "bench", bench_json(bench)) != 0)) {
+        (bench != NULL && json_object_set_new(summary, "bench", bench_json(bench)) != 0) ||
+        (attention != NULL && json_object_set_new(summary, "attention", attention_json(attention)) != 0)) {
         json_decref(summary);
         return NULL;
     }
@@ -101,9 +103,10 @@ static json_t *summary_json(const struct plan *plan, const struct image_run *run
 }
 
 bool summary_write(const struct plan *plan, const struct image_run *run, const struct verification *verification,
-                   const struct bench *bench, struct output *output, struct failure *failure)
+                   const struct bench *bench, const struct attention *attention, struct output *output,
+                   struct failure *failure)
 {
-    json_t *summary = summary_json(plan, run, verification, bench);
+    json_t *summary = summary_json(plan, run, verification, bench, attention);
     if (summary == NULL)
         return failure_set(failure, "%s: no memory for its summary", run->path);
     FILE *stream = output_begin(output, "summary.json", failure);
@@ -128,9 +131,11 @@ void summary_print(const struct plan *plan, const struct image_run *run, FILE *s
     if (run->canvas_width != run->photo.width || run->canvas_height != run->photo.height)
         fprintf(stream, ", padded to %d x %d", run->canvas_width, run->canvas_height);
     fprintf(stream, " (width x height)\ninput    %s\n", summary_preprocessing(plan->options, preprocessing));
-    fprintf(stream, "engine   %s, %d thread%s, %s, %s %s: %.1f ms\n", precision_name(&run->session),
-            run->session.threads, run->session.threads == 1 ? "" : "s", run->session.kernels, run->session.backend,
-            run->session.matmul, run->run_ms);
+    fprintf(stream, "engine   %s, %d thread%s, %s, %s %s", precision_name(&run->session), run->session.threads,
+            run->session.threads == 1 ? "" : "s", run->session.kernels, run->session.backend, run->session.matmul);
+    if (run->level_count > 0)
+        fprintf(stream, ": %.1f ms", run->run_ms);
+    fputc('\n', stream);
     for (int i = 0; i < run->level_count; i++) {
         const swin_output_info *info = &run->levels[i].info;
         const struct map_statistics statistics = feature_map_statistics(&run->levels[i]);

@@ -7,14 +7,16 @@
 
 #include <stdio.h>
 
+#include "attention.h"
 #include "bench.h"
 #include "image_run.h"
 #include "output.h"
 #include "verify.h"
 
-/* `verification` and `bench` may be NULL. `files` names what was written before. */
+/* `verification`, `bench` and `attention` may be NULL. `files` names what was written before. */
 bool summary_write(const struct plan *plan, const struct image_run *run, const struct verification *verification,
-                   const struct bench *bench, struct output *output, struct failure *failure);
+                   const struct bench *bench, const struct attention *attention, struct output *output,
+                   struct failure *failure);
 
 void summary_print(const struct plan *plan, const struct image_run *run, FILE *stream);
 

@@ -121,6 +121,18 @@ static void everything(void **state)
     assert_string_equal(options.verify, "ref");
     assert_int_equal(options.bench, 5);
     assert_true(!options.png && !options.json && !options.npy);
+    options = parsed("x.png --attention 2,5 --query 120,200");
+    assert_true(options.attention && options.query_given);
+    assert_int_equal(options.attention_stage, 2);
+    assert_int_equal(options.attention_block, 5);
+    assert_int_equal(options.attention_head, SWIN_HEAD_MEAN);
+    assert_int_equal(options.query[0], 120);
+    assert_int_equal(options.query[1], 200);
+    assert_true(!options.png && !options.json && !options.npy);
+    assert_true(options_write(&options) && !options_want_maps(&options));
+    options = parsed("x.png --attention 0,1,2 --npy");
+    assert_int_equal(options.attention_head, 2);
+    assert_true(!options.query_given && options.npy && !options.png && options_want_maps(&options));
     options = parsed("x.png --verify ref --json");
     assert_true(options.json && !options.png);
     options = parsed("-- --odd-name.png");
@@ -195,6 +207,13 @@ static void refusals(void **state)
         {"x.png --window 7,7,7,7,7", "expected"},
         {"x.png --window 7x", "expected"},
         {"x.png --image-size 224", "expected HEIGHTxWIDTH"},
+        {"x.png --attention 1", "--attention 1: expected STAGE,BLOCK or STAGE,BLOCK,HEAD"},
+        {"x.png --attention 1,2,3,4", "expected STAGE,BLOCK"},
+        {"x.png --attention 1,-1", "expected STAGE,BLOCK"},
+        {"x.png --attention 1,0 --query 5", "--query 5: expected ROW,COLUMN of a pixel"},
+        {"x.png --attention 1,0 --query -1,5", "expected ROW,COLUMN"},
+        {"x.png --attention 1,0 --query 1,2,3", "expected ROW,COLUMN"},
+        {"x.png --query 1,2", "--query goes with --attention"},
         {"x.png --bench 0", "--bench 0: expected"},
         {"x.png --bench -3", "expected"},
         {"--info x.png", "--info takes no image, but x.png"},
@@ -219,7 +238,8 @@ static void help_is_complete(void **state)
                                         "max-pixels",  "levels",  "precision", "threads",
                                         "out",         "png",     "npy",       "json",
                                         "layout",      "verify",  "bench",     "quiet",
-                                        "prefix",      "help",    "version"};
+                                        "prefix",      "help",    "version",   "attention",
+                                        "query"};
     const char *help = options_help();
     size_t found = 0;
     (void)state;
