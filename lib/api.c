@@ -13,6 +13,7 @@
 #include "exec/attention_weights.h"
 #include "exec/session.h"
 #include "exec/shared.h"
+#include "kernels/selftest.h"
 #include "model/config.h"
 #include "model/model.h"
 
@@ -57,6 +58,19 @@ const char *swin_version_string(void)
 uint32_t swin_abi_version(void)
 {
     return SWIN_ABI_VERSION;
+}
+
+swin_status swin_selftest(size_t index, swin_selftest_result *result, size_t struct_size, swin_error *err)
+{
+    sw_error_reset(err);
+    SW_TRY(sw_require(result, "result", err));
+    sw_selftest found;
+    const swin_status status =
+        sw_selftest_run(sw_kernels_for(sw_isa_best()), sw_dnn_uses_amx_bf16(), index, &found, err);
+    const swin_selftest_result ours = {
+        .struct_size = sizeof ours, .kernel = found.kernel, .isa = found.isa, .error = found.error};
+    const swin_status given = sw_give_struct(result, struct_size, &ours, sizeof ours, "result", err);
+    return status != SWIN_OK ? status : given;
 }
 
 swin_status swin_config_preset(swin_config *config, size_t struct_size, const char *name, swin_error *err)

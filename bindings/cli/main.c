@@ -13,6 +13,7 @@
 #include "interruption.h"
 #include "output.h"
 #include "picture.h"
+#include "selftest.h"
 #include "summary.h"
 #include "verify.h"
 #include "weights.h"
@@ -137,5 +138,7 @@ int main(int argc, char **argv)
                     swin_abi_version(), SWIN_ABI_VERSION);
         return complain(&failure, EXIT_FAILED);
     }
+    if (options.task == OPTIONS_SELFTEST)
+        return finish(selftest_print(stdout, &failure) ? EXIT_DONE : complain(&failure, EXIT_FAILED));
     return finish(run(&options));
 }

@@ -28,6 +28,7 @@ enum option_id {
     ID_NPY,
     ID_JSON,
     ID_INFO,
+    ID_SELFTEST,
     ID_VERIFY,
     ID_BENCH,
     ID_ATTENTION,
@@ -57,6 +58,7 @@ static const struct option known_options[] = {
     {"npy", no_argument, NULL, ID_NPY},
     {"json", no_argument, NULL, ID_JSON},
     {"info", no_argument, NULL, ID_INFO},
+    {"selftest", no_argument, NULL, ID_SELFTEST},
     {"verify", required_argument, NULL, ID_VERIFY},
     {"bench", required_argument, NULL, ID_BENCH},
     {"attention", required_argument, NULL, ID_ATTENTION},
@@ -267,6 +269,9 @@ static bool parse_option(struct options *options, int id, const char *text, stru
     case ID_INFO:
         options->task = OPTIONS_INFO;
         return true;
+    case ID_SELFTEST:
+        options->task = OPTIONS_SELFTEST;
+        return true;
     case ID_ATTENTION:
         return parse_attention(options, text, failure);
     case ID_QUERY:
@@ -299,9 +304,10 @@ static bool finish(struct options *options, struct failure *failure)
                            options->height, options->width, (unsigned long long)options->max_pixels);
     if (options->query_given && !options->attention)
         return failure_set(failure, "--query goes with --attention STAGE,BLOCK; name a block too");
-    if (options->task == OPTIONS_INFO) {
+    if (options->task == OPTIONS_INFO || options->task == OPTIONS_SELFTEST) {
         if (options->input_count > 0)
-            return failure_set(failure, "--info takes no image, but %s was given; leave one out", options->inputs[0]);
+            return failure_set(failure, "--%s takes no image, but %s was given; leave one out",
+                               options->task == OPTIONS_INFO ? "info" : "selftest", options->inputs[0]);
         return true;
     }
     if (options->input_count == 0)
@@ -391,6 +397,7 @@ const char *options_help(void)
            "      --query Y,X            that pixel: row and column in the image file (default: its middle)\n"
            "\n"
            "Other\n"
+           "      --selftest             compare the kernels that this CPU gets with plain C, print each, and stop\n"
            "  -q, --quiet                print failures only\n"
            "  -h, --help\n"
            "  -V, --version\n"

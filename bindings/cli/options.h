@@ -11,7 +11,7 @@
 
 #include "failure.h"
 
-enum options_task { OPTIONS_DUMP, OPTIONS_INFO, OPTIONS_HELP, OPTIONS_VERSION };
+enum options_task { OPTIONS_DUMP, OPTIONS_INFO, OPTIONS_SELFTEST, OPTIONS_HELP, OPTIONS_VERSION };
 
 struct options {
     enum options_task task;

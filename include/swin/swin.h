@@ -89,6 +89,27 @@ SWIN_API const char *swin_version_string(void);
 /* SWIN_ABI_VERSION of the loaded library; a program whose header says otherwise must not call on. */
 SWIN_API uint32_t swin_abi_version(void);
 
+/* What swin_selftest() found out about one kernel. Strings are static. */
+typedef struct swin_selftest_result {
+    size_t struct_size;
+    const char *kernel; /* "softmax bf16", ...; NULL: there are no more                                 */
+    const char *isa;    /* instruction set of the kernel: "plain", "avx2", "avx512", "avx512_bf16", "amx" */
+    double error;       /* the largest difference from plain C, in units of what is allowed            */
+} swin_selftest_result;
+
+/* Compares kernel number `index` of those that this CPU gets with plain C, on a few numbers; all of them take less than
+ * a tenth of a second. Programs that run on CPUs, emulators or compilers nobody tried may ask at their start:
+ *
+ *     swin_selftest_result r;
+ *     for (size_t i = 0; swin_selftest(i, &r, sizeof r, &err) == SWIN_OK && r.kernel != NULL; i++)
+ *         ;
+ *
+ * ends with SWIN_OK where all is well. `struct_size` is sizeof(swin_selftest_result) of the caller.
+ * Returns SWIN_OK; INTERNAL, `result` filled too, where the kernel computes something else; ARGUMENT, NO_MEMORY.
+ * Thread-safety: any thread. */
+SWIN_API SWIN_NODISCARD swin_status swin_selftest(size_t index, swin_selftest_result *result, size_t struct_size,
+                                                  swin_error *err);
+
 /* ---------------------------------------------------------------------------------------------------------------
  * Configuration: what a Swin Transformer is made of
  */

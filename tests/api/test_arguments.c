@@ -327,9 +327,31 @@ static void versions_and_statuses_have_names(void **state)
     assert_null(swin_config_preset_name(SIZE_MAX));
 }
 
+static void the_self_test_ends(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    swin_selftest_result result;
+    swin_error err;
+    for (;; count++) {
+        assert_int_equal(swin_selftest(count, &result, sizeof result, &err), SWIN_OK);
+        if (result.kernel == NULL)
+            break;
+        assert_true(result.struct_size == sizeof result && result.isa != NULL && result.error <= 1);
+    }
+    assert_true(count >= 19);
+    assert_int_equal(swin_selftest(SIZE_MAX, &result, sizeof result, NULL), SWIN_OK);
+    assert_null(result.kernel);
+    err = failure_stale();
+    failure_check(swin_selftest(0, NULL, sizeof result, &err), SWIN_ERR_ARGUMENT, &err, "result is NULL", "result");
+    err = failure_stale();
+    failure_check(swin_selftest(0, &result, 3, &err), SWIN_ERR_ARGUMENT, &err, "struct_size of result is 3", "size");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_self_test_ends),
         cmocka_unit_test(bad_parameters_make_no_model),          cmocka_unit_test(what_a_model_needs_is_asked_for),
         cmocka_unit_test(bad_parameters_make_no_session),        cmocka_unit_test(answers_fit_the_struct_that_is_given),
         cmocka_unit_test(sizes_of_maps_are_asked_for_with_care), cmocka_unit_test(initialising_is_harmless),

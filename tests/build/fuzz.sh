@@ -62,7 +62,7 @@ esac
 dictionary=tests/fuzz/dictionaries/$target.txt
 test -e "$dictionary" || dictionary=
 UBSAN_OPTIONS=print_stacktrace=1 "$build/tests/fuzz/fuzz_$target" -max_total_time="$seconds" -max_len="$length" \
-    -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 -artifact_prefix="$build/fuzz/$target-" \
+    -timeout=120 -rss_limit_mb=3000 -print_final_stats=1 -artifact_prefix="$build/fuzz/$target-" \
     ${dictionary:+-dict="$dictionary"} "$build/fuzz/$target" "tests/fuzz/corpus/$target" $more >"$log" 2>&1
 status=$?
 executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

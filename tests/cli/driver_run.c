@@ -142,6 +142,20 @@ static void verifying(void **state)
     json_decref(summary);
 }
 
+static void self_test(void **state)
+{
+    struct program program;
+    (void)state;
+    program = program_run(NULL, "--selftest");
+    assert_int_equal(program.code, 0);
+    assert_string_equal(program.err, "");
+    assert_non_null(strstr(program.out, "softmax f32 "));
+    assert_non_null(strstr(program.out, "kernels compared with plain C in "));
+    assert_null(strstr(program.out, "WRONG"));
+    program_free(&program);
+    program_assert_failure(program_run(NULL, "--selftest a.png"), 2, "--selftest takes no image");
+}
+
 static void timing(void **state)
 {
     struct program program;
@@ -261,6 +275,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(names_and_pipes),
         cmocka_unit_test(verifying),
         cmocka_unit_test(timing),
+        cmocka_unit_test(self_test),
         cmocka_unit_test(describing),
         cmocka_unit_test(nothing_half_written),
         cmocka_unit_test(interrupted),

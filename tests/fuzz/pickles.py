@@ -29,7 +29,7 @@ from libswin.errors import ConvertError  # noqa: E402
 
 CORPUS = os.path.join(HERE, "corpus", "pickles")
 CHECKPOINTS = os.path.join(HERE, "..", "python", "checkpoints")
-SECONDS_PER_CASE = 10
+SECONDS_PER_CASE = 10  # of the CPU
 MEMORY = 4 << 30
 
 NAMES = [b"collections\nOrderedDict\n", b"torch\nSize\n", b"torch\nFloatStorage\n", b"torch\nHalfStorage\n",
@@ -109,7 +109,7 @@ class Judge:
         with open(self.source, "wb") as file:
             file.write(data)
         self.tried += 1
-        signal.alarm(SECONDS_PER_CASE)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_CASE)
         try:
             checkpoint(self.source, self.target)
             self.converted += 1
@@ -120,7 +120,7 @@ class Judge:
         except BaseException:
             return traceback.format_exc()
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         if os.listdir(self.directory) != ["in"]:
             return f"something was left: {os.listdir(self.directory)}"
         if vars(builtins) != self.builtins:
@@ -158,7 +158,7 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         print(__doc__, file=sys.stderr)
         return 2
-    signal.signal(signal.SIGALRM, _too_slow)
+    signal.signal(signal.SIGPROF, _too_slow)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     paths = files_of(CORPUS) + files_of(CHECKPOINTS)
     seeds = [read(path) for path in paths]

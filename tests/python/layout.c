@@ -17,6 +17,12 @@ int main(void)
     FIELD(swin_error, backend);
     FIELD(swin_error, message);
 
+    STRUCT(swin_selftest_result);
+    FIELD(swin_selftest_result, struct_size);
+    FIELD(swin_selftest_result, kernel);
+    FIELD(swin_selftest_result, isa);
+    FIELD(swin_selftest_result, error);
+
     STRUCT(swin_config);
     FIELD(swin_config, struct_size);
     FIELD(swin_config, version);

@@ -23,6 +23,7 @@ from .errors import (ArgumentError, BackendError, ConvertError, Error, FileError
                      LibraryError, LimitError, MismatchError, NoMemoryError, StateError, UnsupportedError)
 from .model import Info, Model, OutputShape, SessionInfo, load, random
 from .prototypes import LINEAGES, library
+from .selftest import KernelCheck, selftest
 
 if TYPE_CHECKING:
     from .backbone import Backbone
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArgumentError", "Attention", "BackendError", "Config", "ConvertError", "Error", "FileError", "FormatError", "Info",
-    "InternalError", "LINEAGES", "LibraryError", "LimitError", "MismatchError", "Model", "NoMemoryError", "OutputShape",
-    "SessionInfo", "StateError", "UnsupportedError", "library_version", "load", "preset", "preset_names", "random",
-    "torch_backbone",
+    "ArgumentError", "Attention", "BackendError", "Config", "ConvertError", "Error", "FileError", "FormatError",
+    "Info", "InternalError", "KernelCheck", "LINEAGES", "LibraryError", "LimitError", "MismatchError", "Model",
+    "NoMemoryError", "OutputShape", "SessionInfo", "StateError", "UnsupportedError", "library_version", "load",
+    "preset", "preset_names", "random", "selftest", "torch_backbone",
 ]
 
 

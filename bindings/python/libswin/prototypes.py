@@ -32,6 +32,10 @@ class SwinError(Structure):
     _fields_ = [("status", c_int32), ("backend", c_int32), ("message", c_char * 504)]
 
 
+class SwinSelftestResult(Structure):
+    _fields_ = [("struct_size", c_size_t), ("kernel", c_char_p), ("isa", c_char_p), ("error", c_double)]
+
+
 class SwinConfig(Structure):
     _fields_ = [
         ("struct_size", c_size_t), ("version", c_int32), ("lineage", c_int32), ("patch_size", c_int32),
@@ -117,11 +121,11 @@ class SwinAttention(Structure):
 
 
 STRUCTS: dict[str, type[Structure]] = {
-    "swin_error": SwinError, "swin_config": SwinConfig, "swin_model_params": SwinModelParams,
-    "swin_model_info": SwinModelInfo, "swin_output_info": SwinOutputInfo, "swin_session_params": SwinSessionParams,
-    "swin_image": SwinImage, "swin_maps": SwinMaps, "swin_session_info": SwinSessionInfo, "swin_profile": SwinProfile,
-    "swin_attention_request": SwinAttentionRequest, "swin_attention_info": SwinAttentionInfo,
-    "swin_attention": SwinAttention,
+    "swin_error": SwinError, "swin_selftest_result": SwinSelftestResult, "swin_config": SwinConfig,
+    "swin_model_params": SwinModelParams, "swin_model_info": SwinModelInfo, "swin_output_info": SwinOutputInfo,
+    "swin_session_params": SwinSessionParams, "swin_image": SwinImage, "swin_maps": SwinMaps,
+    "swin_session_info": SwinSessionInfo, "swin_profile": SwinProfile, "swin_attention_request": SwinAttentionRequest,
+    "swin_attention_info": SwinAttentionInfo, "swin_attention": SwinAttention,
 }
 
 _Error = POINTER(SwinError)
@@ -133,6 +137,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "swin_version": (c_uint32, []),
     "swin_version_string": (c_char_p, []),
     "swin_status_string": (c_char_p, [_Status]),
+    "swin_selftest": (_Status, [c_size_t, POINTER(SwinSelftestResult), c_size_t, _Error]),
     "swin_config_preset": (_Status, [POINTER(SwinConfig), c_size_t, c_char_p, _Error]),
     "swin_config_preset_name": (c_char_p, [c_size_t]),
     "swin_model_params_init": (None, [POINTER(SwinModelParams), c_size_t]),
