@@ -5,6 +5,7 @@ draws pictures of the maps."""
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from argparse import ArgumentTypeError
 from typing import Any, Optional
@@ -133,5 +134,11 @@ def _size(text: str) -> Any:
     return int(rows), int(columns)
 
 
+def _terminate(number: int, frame: Any) -> None:
+    """By way of an exception, so that nothing half-written is left."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(main())

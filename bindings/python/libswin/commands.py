@@ -16,6 +16,7 @@ from . import library_version
 from .config import windows
 from .convert import checkpoint
 from .errors import ArgumentError, Error
+from .files import whole
 from .model import Model, load
 
 _SHOWN = 24  # names of tensors for people; machines get all
@@ -139,7 +140,8 @@ def _dump_one(options: Namespace, model: Model, path: str, directory: str) -> No
     chosen = options.levels if options.levels is not None else range(len(model.config.depths))
     levels = []
     for level, values in zip(chosen, maps):
-        np.save(os.path.join(directory, f"c{level + 2}.npy"), values)
+        with whole(os.path.join(directory, f"c{level + 2}.npy")) as out:
+            np.save(out, values)
         levels.append({
             "name": f"c{level + 2}", "level": level, "stride": model.config.patch_size << level,
             "shape": values.shape, "min": float(values.min()), "max": float(values.max()),
@@ -152,9 +154,8 @@ def _dump_one(options: Namespace, model: Model, path: str, directory: str) -> No
         "model": _description(options.weights, model, names=False), "layout": options.layout.upper(), "levels": levels,
         "engine": engine, "timings": {"run_ms": run_ms},
     }
-    with open(os.path.join(directory, "summary.json"), "w", encoding="utf-8") as out:
-        json.dump(summary, out, indent=2)
-        out.write("\n")
+    with whole(os.path.join(directory, "summary.json")) as out:
+        out.write((json.dumps(summary, indent=2) + "\n").encode())
     print(
         f"{path}: {'x'.join(map(str, image.shape))} {image.dtype}, {engine['precision']}, {run_ms:.1f} ms, "
         f"written to {directory}")

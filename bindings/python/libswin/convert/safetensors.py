@@ -12,13 +12,12 @@ elements; among equals the names' order decides. The same input gives the same b
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from typing import Mapping
 
 import numpy as np
 
 from ..errors import ConvertError
+from ..files import whole
 from .tensors import ITEM_SIZE, Tensor
 
 _MAX_HEADER = 100 << 20  # what readers accept
@@ -27,22 +26,15 @@ _MAX_HEADER = 100 << 20  # what readers accept
 def write(path: str, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Writes `tensors` to `path`, one at a time; on failure nothing is left, and an older file stays as it was."""
     header = _header(tensors, metadata)
-    unfinished = f"{path}.{secrets.token_hex(4)}.part"
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with open(descriptor, "wb") as out:
-            out.write(len(header).to_bytes(8, "little"))
-            out.write(header)
-            for name in _data_order(tensors):
-                try:
-                    data = tensors[name].read()
-                except ConvertError as error:
-                    raise ConvertError(f"tensor {name!r}: {error}") from None
-                out.write(data.reshape(-1).view(np.uint8).data)
-        os.replace(unfinished, path)
-    except BaseException:
-        os.unlink(unfinished)
-        raise
+    with whole(path) as out:
+        out.write(len(header).to_bytes(8, "little"))
+        out.write(header)
+        for name in _data_order(tensors):
+            try:
+                data = tensors[name].read()
+            except ConvertError as error:
+                raise ConvertError(f"tensor {name!r}: {error}") from None
+            out.write(data.reshape(-1).view(np.uint8).data)
 
 
 def _data_order(tensors: Mapping[str, Tensor]) -> list[str]:

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""Files that appear under their names when they are whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from typing import IO, Iterator
+
+
+@contextmanager
+def whole(path: str) -> Iterator[IO[bytes]]:
+    """A file to write, which gets its name at the end; on failure nothing is left, and an older file stays as it was.
+
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     with whole(os.path.join(directory, "a")) as out:
+    ...         _ = out.write(b"text")
+    ...         os.path.exists(os.path.join(directory, "a"))
+    ...     os.listdir(directory)
+    False
+    ['a']
+    """
+    unfinished = f"{path}.{secrets.token_hex(4)}.part"
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with open(descriptor, "wb") as out:
+            yield out
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
