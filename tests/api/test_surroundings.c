@@ -18,6 +18,7 @@
 #include "crowd.h"
 #include "memory_counted.h"
 #include "models.h"
+#include "sanitizer.h"
 
 /* Seconds after which a child that hangs is killed: far more than it needs. */
 enum { PATIENCE = 120 };
@@ -118,6 +119,8 @@ static int answer_of(pid_t pid)
 static void a_child_goes_on_with_its_parent_s_session(void **state)
 {
     (void)state;
+    if (THREAD_SANITIZER)
+        skip();
     for (int32_t threads = 1; threads <= 3; threads++) {
         swin_session *session = models_session(model, SWIN_PRECISION_F32, threads);
         for (int round = 0; round < 3; round++) { /* before any run, after some, with children of children */

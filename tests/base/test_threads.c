@@ -13,6 +13,7 @@
 
 #include "base/threads.h"
 #include "memory_counted.h"
+#include "sanitizer.h"
 
 #define ITEMS_MAX 1000
 
@@ -124,6 +125,8 @@ static void a_single_item_stays_with_the_caller(void **state)
 static void a_forked_child_goes_on(void **state)
 {
     (void)state;
+    if (THREAD_SANITIZER)
+        skip();
     sw_pool *pool;
     assert_int_equal(sw_pool_create(3, NULL, &pool, NULL), SWIN_OK);
     run_once(pool, 100);

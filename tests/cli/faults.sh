@@ -45,7 +45,8 @@ if [ "$mounted" = yes ]; then
     "$program" -q -w "$checkpoint" --npy -o "$place/out" --threads 1 --precision f32 "$image"
     head -c 4000000 /dev/zero >"$place/ballast" 2>/dev/null || true
     listing "$place" >"$reference/before"
-    ! "$program" -q -w "$checkpoint" --npy -o "$place/out" --mean 1,1,1 "$image" 2>/dev/null || fail 'wrote to a full disk'
+    ! "$program" -q -w "$checkpoint" --npy -o "$place/out" --mean 1,1,1 "$image" 2>/dev/null ||
+        fail 'wrote to a full disk'
     listing "$place" | cmp - "$reference/before" || fail 'a full disk: other files than before'
     for level in 2 3 4; do
         cmp "$place/out/c$level.npy" "$reference/c$level.npy" || fail 'a full disk: an older file was changed'

@@ -277,6 +277,7 @@ def test_the_honest_tensor(tmp_path):
     ({"key": b"../../etc/passwd"}, "has no entry"),
     ({"storage": b"X"}, "of the class evil.FloatStorage"),
     ({"storage": b"Q"}, "holds no tensors"),
+    ({"size": b"(I0\nI2147483647\nI2147483647\nt", "stride": b"(I0\nI0\nI0\nt"}, "which no memory holds"),
     ({"size": b"N"}, "not made of a storage, an offset, a shape and strides"),
     ({"size": b"(I2\nI3\nt", "stride": b"V3\n"}, "not made of a storage, an offset, a shape and strides"),
 ])

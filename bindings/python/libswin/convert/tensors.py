@@ -21,6 +21,8 @@ ITEM_SIZE = {
     "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
 }
 
+_MAX_ELEMENTS = 1 << 59
+
 #: The same types as torch spells them in `torch.<name>` ...
 TORCH_DTYPES = {
     "float64": "F64", "double": "F64", "float32": "F32", "float": "F32", "float16": "F16", "half": "F16",
@@ -144,6 +146,9 @@ class Tensor:
         if limit is not None and (offset + self.span) * ITEM_SIZE[dtype] > limit:
             raise ConvertError(f"a tensor of shape {list(shape)}, strides {list(stride)} and offset {offset} needs "
                                f"{(offset + self.span) * ITEM_SIZE[dtype]} bytes, its storage has {limit}")
+        # numpy refuses what does not fit the address range, empty ones included.
+        if math.prod(side for side in shape if side > 0) >= _MAX_ELEMENTS:
+            raise ConvertError(f"a tensor has the shape {list(shape)}, which no memory holds")
 
     @property
     def count(self) -> int:
