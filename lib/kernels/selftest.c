@@ -244,6 +244,11 @@ static double check_gelu(bench *x)
     return compare(x, x->type, count);
 }
 
+static bool same_bytes(const void *a, const void *b, size_t count)
+{
+    return memcmp(a, b, count) == 0;
+}
+
 static double check_conversion(bench *x)
 {
     const size_t count = ROWS * CHANNELS + 5;
@@ -251,12 +256,12 @@ static double check_conversion(bench *x)
         x->kernels->to_bf16((uint16_t *)(void *)x->got, x->a, count);
         x->plain->to_bf16((uint16_t *)(void *)x->want, x->a, count);
         /* Both round to nearest even: the same bits. */
-        return memcmp(x->got, x->want, count * sizeof(uint16_t)) == 0 ? 0 : DBL_MAX;
+        return same_bytes(x->got, x->want, count * sizeof(uint16_t)) ? 0 : DBL_MAX;
     }
     x->plain->to_bf16(x->narrow, x->a, count);
     x->kernels->from_bf16(x->got, x->narrow, count);
     x->plain->from_bf16(x->want, x->narrow, count);
-    return memcmp(x->got, x->want, count * sizeof(float)) == 0 ? 0 : DBL_MAX;
+    return same_bytes(x->got, x->want, count * sizeof(float)) ? 0 : DBL_MAX;
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ static bool read_hex(parser *p, uint32_t *value)
 {
     *value = 0;
     for (int i = 0; i < 4; i++, p->at++) {
-        const char c = p->at < p->end ? *p->at : '\0';
+        const char c = (char)(p->at < p->end ? *p->at : '\0');
         const int digit = c >= '0' && c <= '9'   ? c - '0'
                           : c >= 'a' && c <= 'f' ? c - 'a' + 10
                           : c >= 'A' && c <= 'F' ? c - 'A' + 10
@@ -157,7 +157,7 @@ static bool read_code_point(parser *p, char **dst)
 static bool read_escape(parser *p, char **dst)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
-    const char c = p->at < p->end ? *p->at++ : '\0';
+    const char c = (char)(p->at < p->end ? *p->at++ : '\0');
     if (c == 'u')
         return read_code_point(p, dst);
     const char *letter = c == '\0' ? NULL : strchr(letters, c);
@@ -263,7 +263,7 @@ static bool read_word(parser *p, const char *word)
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
- * Arrays and objects
+ * Arrays and objects: each in the other, as deep as max_depth lets them. NOLINTBEGIN(misc-no-recursion)
  */
 
 static bool read_value(parser *p, sw_json *value);
@@ -380,6 +380,7 @@ static bool read_value(parser *p, sw_json *value)
         return read_number(p, value);
     }
 }
+/* NOLINTEND(misc-no-recursion) */
 
 static bool read_document(parser *p, sw_json *root)
 {
