@@ -67,7 +67,7 @@ SW_TILE_INLINE void interleave_values(uint16_t *tiles, const sw_amx_attention *a
 
 SW_TILE_INLINE __m512 exponential(__m512 x, sw_type type)
 {
-    return type == SW_BF16 ? sw_exp_coarse(x) : vf_exp(x);
+    return type == SW_BF16 ? vf_exp_coarse(x) : vf_exp(x);
 }
 
 /* Element r: the largest element, or the sum of the elements, of row r. */
@@ -364,8 +364,10 @@ SW_TILE_INLINE void run_size(const sw_amx_attention *a, sw_type type, int32_t fi
 
 void sw_amx_attention_queries(const sw_amx_attention *a, int32_t first, int32_t rows, const float *bias)
 {
+    const exp_mode mode = exp_begin();
     if (a->type == SW_BF16)
         run_size(a, SW_BF16, first, rows, bias);
     else
         run_size(a, SW_F32, first, rows, bias);
+    exp_end(mode);
 }

@@ -67,20 +67,6 @@ SW_TILE_INLINE __m512 sw_gelu(const sw_gelu_table *t, __m512 x)
     return _mm512_mul_ps(x, _mm512_fmadd_ps(_mm512_fmadd_ps(a, f, b), f, c));
 }
 
-/* e^x for x <= 0 with a relative error of 8e-5, below bf16's resolution. NaN stays. From -87 down it is e^-87, next to
- * nothing beside a maximum of 1: smaller results would be denormal, and each of them cost a hundred cycles. */
-SW_TILE_INLINE __m512 sw_exp_coarse(__m512 x)
-{
-    const __m512 t = _mm512_mul_ps(_mm512_max_ps(_mm512_set1_ps(-87.0f), x), _mm512_set1_ps(1.44269504f));
-    const __m512 f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-    /* 2^f on [0, 1], minimax of degree 3 */
-    __m512 p = _mm512_set1_ps(0x1.3f96a4p-4f);
-    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0x1.cefc5p-3f));
-    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0x1.64444ap-1f));
-    p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0x1.fff632p-1f));
-    return _mm512_scalef_ps(p, t); /* of the whole part of t */
-}
-
 /* 32 float32 numbers as bf16, rounded to nearest even. */
 SW_TILE_INLINE __m512i sw_narrow(__m512 low, __m512 high)
 {

@@ -67,15 +67,21 @@ void sw_gather(const sw_panels *dst, const float *x, const int32_t *index, int32
     }
 }
 
-/* Rows of y go through the two passes of their moments in pieces of PIECE elements, whatever the panels: the order of
- * the sums must not depend on them. What is not contiguous float32 is copied. */
+/* Rows of y go through the two passes of their moments in pieces: a panel each where sums come out the same as without
+ * panels, which the order of the sums must not depend on. Otherwise PIECE elements, copied. */
 #define PIECE 512
+
+typedef struct pieces {
+    const sw_panels *y;
+    const batch *b;
+    int32_t channels, size;
+    bool in_place;
+    float buffer[GROUP][PIECE];
+} pieces;
 
 static const float *piece_of(const sw_panels *y, int32_t row, int32_t at, int32_t n, float *buffer)
 {
     int32_t panel = at / y->width, column = at % y->width;
-    if (y->type == SW_F32 && column + n <= y->width)
-        return (const float *)tile_at(y, row, panel) + column;
     for (int32_t done = 0; done < n; panel++, column = 0) {
         const int32_t count = y->width - column < n - done ? y->width - column : n - done;
         const void *from = vf_at(tile_at(y, row, panel), y->type, (size_t)column);
@@ -88,35 +94,45 @@ static const float *piece_of(const sw_panels *y, int32_t row, int32_t at, int32_
     return buffer;
 }
 
-/* Of a group's rows at .. at + GROUP - 1 in the batch. */
-static void pieces_of(const sw_panels *y, const batch *b, int32_t at, int32_t column, int32_t n,
-                      float buffer[GROUP][PIECE], const float *pieces[GROUP])
+/* Piece `number` of a group's rows, at .. at + GROUP - 1 in the batch. Returns its length. */
+SW_INLINE int32_t load_pieces(pieces *p, int32_t at, int32_t number, const float *rows[GROUP])
 {
-    for (int k = 0; k < GROUP; k++)
-        pieces[k] = at + k < b->count ? piece_of(y, b->rows[at + k], column, n, buffer[k]) : pieces[k - 1];
+    const int32_t column = number * p->size, rest = p->channels - column, n = rest < p->size ? rest : p->size;
+    for (int k = 0; k < GROUP; k++) {
+        if (at + k >= p->b->count)
+            rows[k] = rows[k - 1];
+        else if (p->in_place)
+            rows[k] = tile_at(p->y, p->b->rows[at + k], number);
+        else
+            rows[k] = piece_of(p->y, p->b->rows[at + k], column, n, p->buffer[k]);
+    }
+    return n;
 }
 
 static void moments_of_y(moments *m, const sw_panels *y, const batch *b, int32_t channels, float eps)
 {
-    float buffer[GROUP][PIECE];
-    const float *pieces[GROUP] = {NULL, NULL, NULL, NULL};
+    pieces p;
+    p.y = y;
+    p.b = b;
+    p.channels = channels;
+    p.in_place = y->type == SW_F32 && (y->width == channels || y->width % SUMS_STEP == 0);
+    p.size = p.in_place ? y->width : PIECE;
+    const float *rows[GROUP] = {NULL, NULL, NULL, NULL};
     const float inverse = 1 / (float)channels;
+    const int32_t count = (channels + p.size - 1) / p.size;
     for (int32_t at = 0; at < b->count; at += GROUP) {
         sums s;
         sums_clear(&s);
-        for (int32_t c = 0; c < channels; c += PIECE) {
-            const int32_t n = channels - c < PIECE ? channels - c : PIECE;
-            pieces_of(y, b, at, c, n, buffer, pieces);
-            sums_add(&s, pieces, n);
+        for (int32_t i = 0; i < count; i++) {
+            const int32_t n = load_pieces(&p, at, i, rows);
+            sums_add(&s, rows, n);
         }
         sums_finish(&s, inverse, m, at);
         deviations d;
         deviations_clear(&d);
-        for (int32_t c = 0; c < channels; c += PIECE) {
-            const int32_t n = channels - c < PIECE ? channels - c : PIECE;
-            if (channels > PIECE)
-                pieces_of(y, b, at, c, n, buffer, pieces);
-            deviations_add(&d, pieces, n, m, at);
+        for (int32_t i = 0; i < count; i++) {
+            const int32_t n = count > 1 ? load_pieces(&p, at, i, rows) : channels;
+            deviations_add(&d, rows, n, m, at);
         }
         deviations_finish(&d, 0, inverse, eps, m, at);
     }
