@@ -155,15 +155,15 @@ static void split(int8_t *digits, float *factors, const sw_amx_linear *l, int32_
  * Products
  */
 
-/* One step into sums 0 to 3, of places 0 to 3 below the highest. */
+/* One step into sums 0 to 3, of places 0 to 3 below the highest. The first-level cache is for B, A streams past it. */
 SW_TILE_INLINE void multiply(const int8_t *a, const int8_t *b)
 {
-    _tile_loadd(4, a, 64);
+    _tile_stream_loadd(4, a, 64);
     _tile_loadd(7, b, 64);
     _tile_dpbssd(0, 4, 7);
-    _tile_loadd(5, a + DIGIT, 64);
+    _tile_stream_loadd(5, a + DIGIT, 64);
     _tile_dpbssd(1, 5, 7);
-    _tile_loadd(6, a + 2 * DIGIT, 64);
+    _tile_stream_loadd(6, a + 2 * DIGIT, 64);
     _tile_dpbssd(2, 6, 7);
     _tile_loadd(7, b + DIGIT, 64);
     _tile_dpbssd(1, 4, 7);

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints the tables of lib/kernels/gelu_avx512.c, and how good they are. Needs numpy.
+"""Prints the tables of lib/kernels/gelu_avx512.c and amx_linear.c, and how good they are. Needs numpy.
 
 h(t) = t Phi(-t), the part of gelu(x) = max(x, 0) - h(|x|) that bends, as 32 polynomials each. Interval k is where the
 index, a polynomial of t itself, rounds to k. In the first, h has no constant term, so that small x keep their digits;
 the last is zero. The polynomials are minimax in relative error, by least squares whose weights follow the error.
+
+The tiles' table has Phi itself in 32 quadratics of x over [-4, 4), minimax in absolute error. Piece k of the table
+begins at k / 4, or at k / 4 - 8 from k = 16 on: the index is the low bits of floor(4 x).
 """
 import math
+import re
 import textwrap
 
 import numpy as np
@@ -54,3 +58,41 @@ def table(name, degree, index, inverse, variable):
 A, B, STEP = 1.9, 0.53, 0.2
 table("coarse", 2, lambda t: A * t + B * t * t, lambda s: (math.sqrt(A * A + 4 * B * s) - A) / (2 * B), lambda t, k: t)
 table("fine", 4, lambda t: t / STEP, lambda s: s * STEP, lambda t, k: t / STEP - k)
+
+
+def phi(x):
+    return np.array([0.5 * math.erfc(-v / math.sqrt(2)) for v in x])
+
+
+def piece(low):
+    """Coefficients of x^2, x and 1, and the absolute error, of Phi from low to low + 1/4."""
+    x = low + 0.125 + 0.125 * np.cos((np.arange(400) + 0.5) / 400 * np.pi)
+    s = x - low
+    powers, y = np.stack([s * 0 + 1, s, s * s], 1), phi(x)
+    weights, best = np.ones(400) / 400, (np.inf, None)
+    for _ in range(200):
+        c, *_ = np.linalg.lstsq(powers * np.sqrt(weights)[:, None], y * np.sqrt(weights), rcond=None)
+        error = abs(powers @ c - y)
+        if error.max() < best[0]:
+            best = error.max(), c
+        weights *= error + 1e-18
+        weights /= weights.sum()
+    error, (c, b, a) = best
+    return (a, b - 2 * a * low, c - b * low + a * low * low), error
+
+
+def first_piece():
+    """From -4: exactly zero at the bound -4 (1 - 2^-24) in float32 arithmetic, so that what lies beyond becomes zero: with
+    these, a x + b is 2^-16 there, and no step is rounded."""
+    x, bound = np.linspace(-4, -3.75, 400), 4 * (1 - 2.0**-24)
+    a, slope = -2.0**-13, 2.0**-16
+    b, c = slope + a * bound, slope * bound
+    return (a, b, c), abs((a * x + b) * x + c - phi(x)).max()
+
+
+pieces = [piece(k / 4 if k < 16 else k / 4 - 8) if k != 16 else first_piece() for k in range(INTERVALS)]
+print(f"/* tiles: absolute error {max(error for _, error in pieces):.1e} */")
+for column in np.array([c for c, _ in pieces]).T:
+    values = [re.sub("0+p", "p", float(v).hex()) + "f" for v in np.float32(column)]
+    text = "{" + ", ".join(values) + "},"
+    print(textwrap.fill(text, 120, initial_indent="    ", subsequent_indent="     "))
