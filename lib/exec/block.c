@@ -119,7 +119,8 @@ static void tile_task(void *context, int32_t item, int32_t thread)
  * Wide form: one tile per image, whose rows, panels and windows are shared out among the threads
  */
 
-/* Which part of `parts` equal ones of an image's work an item is. */
+/* An image, and which part of its work an item is. The same part of all images comes first, for they read the same
+ * weights. */
 typedef struct share {
     const sw_tile *tile;
     float *x;
@@ -127,11 +128,11 @@ typedef struct share {
     int32_t part;
 } share;
 
-static share take(const step *s, int32_t item, int32_t parts, int32_t thread)
+static share take(const step *s, int32_t item, int32_t thread)
 {
-    const int32_t image = item / parts;
+    const int32_t image = item % s->run->images;
     return (share){&s->tiles[image], sw_run_map(s->run, image, s->stage_number), &s->run->workers[thread],
-                   item % parts};
+                   item / s->run->images};
 }
 
 static int32_t row_chunks(const step *s)
@@ -149,14 +150,14 @@ static int32_t chunk_rows(const sw_tile *tile, int32_t part)
 static void gather_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, row_chunks(s), thread);
+    const share w = take(s, item, thread);
     gather_input(s, w.tile, w.x, w.part * ROW_CHUNK, chunk_rows(w.tile, w.part));
 }
 
 static void qkv_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, s->block->qkv.out_parts, thread);
+    const share w = take(s, item, thread);
     sw_run_note(s->run, run_part(&s->block->qkv, w.worker, w.tile, &w.tile->input, &w.tile->qkv, w.part));
     sw_run_release_tiles(s->run);
 }
@@ -165,7 +166,7 @@ static void attention_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
     const int32_t parts = s->stage->head_parts;
-    const share w = take(s, item, parts * s->tiles[0].windows, thread);
+    const share w = take(s, item, thread);
     sw_run_note(s->run, sw_attention_run(&s->attention, w.tile, w.part % parts, w.part / parts, 1,
                                          &w.worker->attention, w.worker->linear.dnn));
     sw_run_release_tiles(s->run);
@@ -174,7 +175,7 @@ static void attention_task(void *context, int32_t item, int32_t thread)
 static void proj_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, s->block->proj.out_parts, thread);
+    const share w = take(s, item, thread);
     sw_run_note(s->run, run_part(&s->block->proj, w.worker, w.tile, &w.tile->context, &w.tile->out, w.part));
     sw_run_release_tiles(s->run);
 }
@@ -182,14 +183,14 @@ static void proj_task(void *context, int32_t item, int32_t thread)
 static void add_attention_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, row_chunks(s), thread);
+    const share w = take(s, item, thread);
     add_attention(s, w.tile, w.x, w.part * ROW_CHUNK, chunk_rows(w.tile, w.part));
 }
 
 static void fc1_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, s->block->fc1.out_parts, thread);
+    const share w = take(s, item, thread);
     const sw_panels place = sw_linear_part(&s->block->fc1, &w.tile->hidden, w.part);
     sw_run_note(s->run, run_fc1(s, w.tile, w.part, &place, w.worker));
     sw_run_release_tiles(s->run);
@@ -198,7 +199,7 @@ static void fc1_task(void *context, int32_t item, int32_t thread)
 static void fc2_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, s->block->fc2.out_parts, thread);
+    const share w = take(s, item, thread);
     sw_run_note(s->run, run_part(&s->block->fc2, w.worker, w.tile, &w.tile->hidden, &w.tile->out, w.part));
     sw_run_release_tiles(s->run);
 }
@@ -206,7 +207,7 @@ static void fc2_task(void *context, int32_t item, int32_t thread)
 static void add_mlp_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const share w = take(s, item, row_chunks(s), thread);
+    const share w = take(s, item, thread);
     add_mlp(s, w.tile, w.x, w.part * ROW_CHUNK, chunk_rows(w.tile, w.part));
 }
 

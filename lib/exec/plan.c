@@ -6,10 +6,14 @@
 #include "../base/checked.h"
 #include "../base/memory.h"
 
-/* A stage is cut into at least this many tiles where its windows allow it, so that threads find work. */
+/* oneDNN: a stage is cut into at least this many tiles where its windows allow it, so that threads find work. */
 #define TILES_WANTED 8
-/* With fewer windows than this, threads share the layers of one tile. */
+/* oneDNN: with fewer windows than this, threads share the layers of one tile. With AMX they do so wherever one tile is
+ * enough: each of them reads half of the weights then, and memory is what small images wait for. */
 #define WIDE_WINDOWS 4
+/* AMX: tiles of a thread at least, so that one that is held up can be helped. */
+#define TILES_OF_THREAD 2
+#define MANY_TILES 4
 /* The first merge writes behind its own reading position; the gap between them, as a share of the first map, bounds how
  * many rounds it takes. */
 #define MERGE_GAP_SHARE 8
@@ -47,7 +51,7 @@ const sw_position_bias *sw_plan_bias(const sw_plan *plan, const sw_network *netw
     return clamped != NULL ? &clamped[block] : &network->stages[stage].blocks[block].bias;
 }
 
-/* The rows that a tile of this stage is filled up to. */
+/* oneDNN: the rows that a tile of this stage is filled up to. */
 static int32_t tile_rows(const sw_stage *stage, int32_t tokens, int32_t slots)
 {
     int32_t rows = sw_menu_largest(&stage->menu);
@@ -59,8 +63,26 @@ static int32_t tile_rows(const sw_stage *stage, int32_t tokens, int32_t slots)
     return rows;
 }
 
-/* Windows, whole ones first, are put into tiles of up to `limit` rows and `window_limit` windows. */
-static void group_windows(sw_tiling *tiling, const sw_geometry *g, bool shifted, int32_t limit, int32_t window_limit)
+static int32_t ceil_div(int64_t a, int64_t b)
+{
+    return (int32_t)((a + b - 1) / b);
+}
+
+/* AMX: tiles of about as many rows, as many for each thread; few, for each reads all weights. Where there are many, the
+ * largest have half a window to spare, so that no window is left over. */
+static int32_t tile_count(const sw_stage *stage, int32_t tokens, int32_t threads)
+{
+    const int64_t rows = sw_menu_largest(&stage->menu);
+    int32_t of_thread = ceil_div(tokens, rows * threads);
+    if (of_thread < TILES_OF_THREAD)
+        of_thread = threads > 1 ? TILES_OF_THREAD : 1;
+    else if (of_thread >= MANY_TILES && rows > stage->slots)
+        of_thread = ceil_div(tokens, (rows - stage->slots / 2) * threads);
+    return threads * of_thread;
+}
+
+/* Whole windows first. */
+static void order_windows(sw_tiling *tiling, const sw_geometry *g, bool shifted)
 {
     const int32_t count = sw_geometry_window_count(g), slots = sw_geometry_slots(g);
     int32_t placed = 0;
@@ -70,16 +92,29 @@ static void group_windows(sw_tiling *tiling, const sw_geometry *g, bool shifted,
                 tiling->windows[placed++] = w;
         }
     }
+}
+
+/* Windows are put into tiles of up to `limit` rows and `window_limit` windows; into `wanted` tiles of about as many
+ * rows where those limits and the windows allow it. */
+static void group_windows(sw_tiling *tiling, const sw_geometry *g, bool shifted, int32_t tokens, int32_t wanted,
+                          int32_t limit, int32_t window_limit)
+{
+    const int32_t count = sw_geometry_window_count(g);
     int32_t rows = 0;
+    int64_t before = 0; /* rows of the windows before this one */
+    order_windows(tiling, g, shifted);
     tiling->tiles = 0;
     tiling->first[0] = 0;
     for (int32_t i = 0; i < count; i++) {
-        const int32_t tokens = sw_geometry_token_count(g, shifted, tiling->windows[i]);
-        if (rows > 0 && (rows + tokens > limit || i - tiling->first[tiling->tiles] >= window_limit)) {
+        const int32_t own = sw_geometry_token_count(g, shifted, tiling->windows[i]);
+        /* whether the middle of this window is beyond the tile's share */
+        const bool beyond = (2 * before + own) * wanted > 2 * (int64_t)tokens * (tiling->tiles + 1);
+        if (rows > 0 && (beyond || rows + own > limit || i - tiling->first[tiling->tiles] >= window_limit)) {
             tiling->first[++tiling->tiles] = i;
             rows = 0;
         }
-        rows += tokens;
+        rows += own;
+        before += own;
     }
     tiling->first[++tiling->tiles] = count;
 }
@@ -94,12 +129,14 @@ static swin_status plan_stage(sw_plan *plan, sw_network *network, int32_t s, con
     if (memcmp(p->geometry.window, network->config.window[s], sizeof p->geometry.window) != 0)
         SW_TRY(sw_network_position_bias(network, s, p->geometry.window, &p->clamped, err));
     const int32_t count = sw_geometry_window_count(&p->geometry);
-    p->wide = count < WIDE_WINDOWS && p->tokens <= sw_menu_largest(&stage->menu);
+    const int32_t rows = sw_menu_largest(&stage->menu);
+    p->wide = p->tokens <= rows &&
+              (network->amx ? count <= sw_tile_window_limit(rows, stage->slots) : count < WIDE_WINDOWS);
     return SWIN_OK;
 }
 
 /* Windows and tile boundaries of all stages, in one block. */
-static swin_status make_tilings(sw_plan *plan, const sw_network *network, swin_error *err)
+static swin_status make_tilings(sw_plan *plan, const sw_network *network, int32_t threads, swin_error *err)
 {
     size_t count = 0;
     for (int32_t s = 0; s < plan->stages; s++)
@@ -118,15 +155,16 @@ static swin_status make_tilings(sw_plan *plan, const sw_network *network, swin_e
         const sw_geometry *g = &p->geometry;
         const int32_t windows = sw_geometry_window_count(g);
         const sw_stage *stage = &network->stages[s];
-        const int32_t limit = p->wide ? sw_menu_largest(&stage->menu)
-                                      : tile_rows(stage, p->tokens, sw_geometry_slots(g));
+        const int32_t limit = p->wide || network->amx ? sw_menu_largest(&stage->menu)
+                                                      : tile_rows(stage, p->tokens, sw_geometry_slots(g));
+        const int32_t wanted = p->wide || !network->amx ? 1 : tile_count(stage, p->tokens, threads);
         const int32_t window_limit = sw_tile_window_limit(limit, stage->slots);
         for (int shifted = 0; shifted < 2; shifted++) {
             sw_tiling *tiling = &p->tiling[shifted];
             tiling->windows = free;
             tiling->first = free + windows;
             free += 2 * windows + 1;
-            group_windows(tiling, g, shifted, limit, window_limit);
+            group_windows(tiling, g, shifted, p->tokens, wanted, limit, window_limit);
         }
     }
     return SWIN_OK;
@@ -160,8 +198,8 @@ static void place_maps(sw_plan *plan, const sw_network *network)
     plan->image_floats = (end + 15) / 16 * 16;
 }
 
-swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int32_t width, int32_t stages,
-                         swin_error *err)
+swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t threads, int32_t height, int32_t width,
+                         int32_t stages, swin_error *err)
 {
     if (plan->image[0] == height && plan->image[1] == width && plan->stages == stages)
         return SWIN_OK;
@@ -174,7 +212,7 @@ swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int
     for (int32_t s = 0; s < stages; s++)
         SW_TRY(plan_stage(plan, network, s, maps[s], err));
     plan->stages = stages;
-    const swin_status status = make_tilings(plan, network, err);
+    const swin_status status = make_tilings(plan, network, threads, err);
     if (status != SWIN_OK) {
         plan->stages = 0;
         return status;

@@ -3,7 +3,8 @@
  * plan.h - how images of one size are computed: the geometry of every stage, its windows grouped into tiles, and
  * where each stage's map lies in an image's buffer.
  *
- * A plan depends on the network and the image size alone: not on threads, not on the batch. That is why results do not.
+ * A plan does not depend on the batch, and on the number of threads only with AMX, whose products compute a row in
+ * the same way in every tile: that is why results depend on neither.
  */
 #ifndef SW_EXEC_PLAN_H
 #define SW_EXEC_PLAN_H
@@ -45,10 +46,10 @@ static inline int32_t sw_tile_window_limit(int32_t rows, int32_t slots)
     return 2 * rows / slots + 1;
 }
 
-/* Plans for images of height x width and stages 0 .. stages - 1. Does nothing where that is planned already;
- * allocates only where an earlier plan's memory is too small. */
-swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t height, int32_t width, int32_t stages,
-                         swin_error *err);
+/* Plans for images of height x width and stages 0 .. stages - 1, always for the same number of threads. Does nothing
+ * where that is planned already; allocates only where an earlier plan's memory is too small. */
+swin_status sw_plan_make(sw_plan *plan, sw_network *network, int32_t threads, int32_t height, int32_t width,
+                         int32_t stages, swin_error *err);
 void sw_plan_release(sw_plan *plan);
 
 /* The position bias of a block under this plan. */

@@ -164,7 +164,7 @@ static void an_image_of_4k_stays_within_its_bound(void **state)
         if (sw_network_create(model, which / 2 == 0 ? SW_F32 : SW_BF16, which % 2 == 0, 2, &network, &err) != SWIN_OK ||
             sw_session_create(network, sw_kernels_for(sw_isa_best()), (int32_t)threads, false, &session, &err) !=
                 SWIN_OK ||
-            sw_plan_make(&plan, network, 2160, 3840, 4, &err) != SWIN_OK)
+            sw_plan_make(&plan, network, (int32_t)threads, 2160, 3840, 4, &err) != SWIN_OK)
             fail_msg("%s", err.message);
         const size_t image = plan.image_floats * sizeof(float) + plan.memory_count * sizeof(int32_t);
         const size_t fixed = sw_session_scratch_bytes(session); /* of its threads: nothing has been run */

@@ -101,7 +101,7 @@ static int32_t check_size(sw_run *run, sw_plan *plan, sw_network *network, int32
                           int32_t stages)
 {
     swin_error err;
-    if (sw_plan_make(plan, network, height, width, stages, &err) != SWIN_OK)
+    if (sw_plan_make(plan, network, 1, height, width, stages, &err) != SWIN_OK)
         fail_msg("%s", err.message);
     int32_t first = 0;
     watch.floats = IMAGES * plan->image_floats;

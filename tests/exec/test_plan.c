@@ -206,7 +206,7 @@ static void every_token_has_one_place(void **state)
         for (size_t i = 0; i < COUNT_OF(sizes); i++) {
             const int32_t stages = 1 + (int32_t)((i + n) % 4);
             swin_error err;
-            if (sw_plan_make(&plan, network, sizes[i][0], sizes[i][1], stages, &err) != SWIN_OK)
+            if (sw_plan_make(&plan, network, 1 + (int32_t)n % 4, sizes[i][0], sizes[i][1], stages, &err) != SWIN_OK)
                 fail_msg("%s", err.message);
             assert_int_equal(plan.stages, stages);
             check_plan(network, &plan, n, sizes[i]);
@@ -218,6 +218,40 @@ static void every_token_has_one_place(void **state)
     }
 }
 
+/* With AMX each thread has as many tiles, of about as many rows, where all windows are full. */
+static void tiles_are_shared_out_evenly(void **state)
+{
+    (void)state;
+    const size_t n = COUNT_OF(networks) - 2;
+    sw_model *model;
+    sw_network *network = make_network(n, &model);
+    if (!network->amx)
+        print_message("no AMX here: nothing to share out\n");
+    for (int32_t threads = 1; threads <= 5 && network->amx; threads++) {
+        sw_plan plan = {0};
+        assert_int_equal(sw_plan_make(&plan, network, threads, 196, 336, 3, NULL), SWIN_OK);
+        for (int32_t s = 0; s < 3; s++) {
+            const sw_stage_plan *stage = &plan.stage[s];
+            const sw_tiling *tiling = &stage->tiling[0];
+            if (stage->wide)
+                continue;
+            if (tiling->tiles % threads != 0)
+                fail_msg("stage %d: %d tiles for %d threads", s, tiling->tiles, threads);
+            for (int32_t t = 0; t < tiling->tiles; t++) {
+                int32_t rows = 0;
+                for (int32_t i = tiling->first[t]; i < tiling->first[t + 1]; i++)
+                    rows += sw_geometry_token_count(&stage->geometry, false, tiling->windows[i]);
+                const int32_t share = stage->tokens / tiling->tiles, window = sw_geometry_slots(&stage->geometry);
+                if (abs(rows - share) > window)
+                    fail_msg("stage %d: tile %d of %d has %d of %d tokens", s, t, tiling->tiles, rows, stage->tokens);
+            }
+        }
+        sw_plan_release(&plan);
+    }
+    sw_network_destroy(network);
+    sw_model_destroy(model);
+}
+
 static void a_known_plan_costs_nothing(void **state)
 {
     (void)state;
@@ -225,12 +259,12 @@ static void a_known_plan_costs_nothing(void **state)
     sw_network *network = make_network(3, &model); /* windows are clamped to small maps */
     sw_plan plan = {0};
     for (size_t i = 0; i < COUNT_OF(sizes); i++)
-        assert_int_equal(sw_plan_make(&plan, network, sizes[i][0], sizes[i][1], 4, NULL), SWIN_OK);
+        assert_int_equal(sw_plan_make(&plan, network, 1, sizes[i][0], sizes[i][1], 4, NULL), SWIN_OK);
     const size_t before = memory_allocations();
     for (int repeat = 0; repeat < 2; repeat++) {
         for (size_t i = 0; i < COUNT_OF(sizes); i++) {
             for (int32_t stages = 4; stages >= 1; stages--)
-                assert_int_equal(sw_plan_make(&plan, network, sizes[i][0], sizes[i][1], stages, NULL), SWIN_OK);
+                assert_int_equal(sw_plan_make(&plan, network, 1, sizes[i][0], sizes[i][1], stages, NULL), SWIN_OK);
         }
     }
     assert_int_equal(memory_allocations(), before);
@@ -251,14 +285,14 @@ static void planning_may_lack_memory(void **state)
         sw_plan plan = {0};
         swin_error err;
         sw_error_reset(&err);
-        assert_int_equal(sw_plan_make(&plan, network, 24, 24, 4, &err), SWIN_OK);
+        assert_int_equal(sw_plan_make(&plan, network, 1, 24, 24, 4, &err), SWIN_OK);
         memory_fail_after(failing);
-        status = sw_plan_make(&plan, network, size[0], size[1], 4, &err);
+        status = sw_plan_make(&plan, network, 1, size[0], size[1], 4, &err);
         memory_fail_after(-1);
         if (status != SWIN_OK) { /* and the same size is planned again, not taken for known */
             assert_int_equal(status, SWIN_ERR_NO_MEMORY);
             assert_int_equal(err.status, SWIN_ERR_NO_MEMORY);
-            assert_int_equal(sw_plan_make(&plan, network, size[0], size[1], 4, &err), SWIN_OK);
+            assert_int_equal(sw_plan_make(&plan, network, 1, size[0], size[1], 4, &err), SWIN_OK);
         }
         check_plan(network, &plan, 4, size);
         sw_plan_release(&plan);
@@ -317,6 +351,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_token_has_one_place),
+        cmocka_unit_test(tiles_are_shared_out_evenly),
         cmocka_unit_test(a_known_plan_costs_nothing),
         cmocka_unit_test(planning_may_lack_memory),
         cmocka_unit_test(sizes_are_those_of_the_design),
