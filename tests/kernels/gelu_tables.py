@@ -82,8 +82,8 @@ def piece(low):
 
 
 def first_piece():
-    """From -4: exactly zero at the bound -4 (1 - 2^-24) in float32 arithmetic, so that what lies beyond becomes zero: with
-    these, a x + b is 2^-16 there, and no step is rounded."""
+    """From -4: exactly zero at the bound -4 (1 - 2^-24) in float32 arithmetic, so that what lies beyond becomes zero:
+    with these, a x + b is 2^-16 there, and no step is rounded."""
     x, bound = np.linspace(-4, -3.75, 400), 4 * (1 - 2.0**-24)
     a, slope = -2.0**-13, 2.0**-16
     b, c = slope + a * bound, slope * bound
