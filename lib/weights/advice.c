@@ -14,6 +14,16 @@ static bool is_plain(char c)
            strchr("/._-+,:@%=", c) != NULL;
 }
 
+static bool add(char *word, size_t size, size_t *used, const char *piece)
+{
+    const size_t length = strlen(piece);
+    if (length >= size - *used)
+        return false;
+    memcpy(word + *used, piece, length + 1);
+    *used += length;
+    return true;
+}
+
 /* `text` of `length` bytes with `ending` behind it, as a shell takes it for one word: in quotes where it must be. False
  * where it does not fit, or has what a message cannot carry. */
 static bool shell_word(const char *text, size_t length, const char *ending, char *word, size_t size)
@@ -29,13 +39,10 @@ static bool shell_word(const char *text, size_t length, const char *ending, char
         word[used++] = '\'';
     for (size_t i = 0; i < length; i++) {
         const char *piece = text[i] == '\'' ? "'\\''" : (const char[]){text[i], '\0'};
-        const int count = snprintf(word + used, size - used, "%s", piece);
-        if (count < 0 || (size_t)count >= size - used)
+        if (!add(word, size, &used, piece))
             return false;
-        used += (size_t)count;
     }
-    const int rest = snprintf(word + used, size - used, "%s%s", ending, plain ? "" : "'");
-    return rest >= 0 && (size_t)rest < size - used;
+    return add(word, size, &used, ending) && (plain || add(word, size, &used, "'"));
 }
 
 swin_status sw_fail_pickled(const char *path, const char *what, swin_error *err)
@@ -61,7 +68,7 @@ swin_status sw_fail_directory(const char *path, swin_error *err)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char inside[4096];
         const int length = snprintf(inside, sizeof inside, "%s%s%s", path, slash, names[i]);
-        if (length > 0 && (size_t)length < sizeof inside && access(inside, F_OK) == 0)
+        if ((size_t)length < sizeof inside && access(inside, F_OK) == 0)
             return sw_fail(err, SWIN_ERR_IO, "%.150s is a directory, expected a file; the checkpoint in it is %.250s",
                            path, inside);
     }

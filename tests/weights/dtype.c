@@ -84,6 +84,17 @@ static void narrow_values_are_widened_in_place(void **state)
     }
 }
 
+static void floats_are_copied_and_integers_left_alone(void **state)
+{
+    (void)state;
+    static const float values[3] = {1.5f, -0.0f, 3e38f};
+    float read[3] = {0};
+    sw_dtype_to_f32(SW_DTYPE_I32, values, read, 3);
+    assert_true(read[0] == 0.0f && read[2] == 0.0f);
+    sw_dtype_to_f32(SW_DTYPE_F32, values, read, 3);
+    assert_memory_equal(read, values, sizeof values);
+}
+
 static void unaligned_values_are_read(void **state)
 {
     (void)state;
@@ -134,6 +145,7 @@ int main(void)
         cmocka_unit_test(every_bf16_is_converted),
         cmocka_unit_test(doubles_are_rounded),
         cmocka_unit_test(narrow_values_are_widened_in_place),
+        cmocka_unit_test(floats_are_copied_and_integers_left_alone),
         cmocka_unit_test(unaligned_values_are_read),
         cmocka_unit_test(nonfinite_values_are_counted),
         cmocka_unit_test(names_and_sizes_are_known),

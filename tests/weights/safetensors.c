@@ -291,6 +291,9 @@ static void long_tensors_of_doubles_are_read(void **state)
     assert_int_equal(sw_checkpoint_read(&checkpoint, checkpoint.table.tensors, 0, count, read, NULL), SWIN_OK);
     for (uint64_t i = 0; i < count; i++)
         assert_true(read[i] == (float)values[i]);
+    /* Its end is cut off after some parts have been read. */
+    assert_int_equal(truncate(in_directory("long"), 30000), 0);
+    assert_int_equal(sw_checkpoint_read(&checkpoint, checkpoint.table.tensors, 0, count, read, NULL), SWIN_ERR_IO);
     sw_checkpoint_close(&checkpoint);
     free(values);
     free(read);
@@ -319,17 +322,20 @@ static void a_file_that_shrinks_or_changes_gives_a_status(void **state)
     assert_non_null(strstr(err.message, "changed"));
     sw_checkpoint_close(&checkpoint);
 
-    /* The same size again, but written to. */
+    /* The same size again, but written to: seconds or a nanosecond later. */
     tensor_file_add_f32(&file, "a", data, 1, 1024);
     tensor_file_write(&file, in_directory("changing"));
     tensor_file_free(&file);
-    must_open(in_directory("changing"), &checkpoint);
-    const struct timespec times[2] = {{1, 1}, {1, 1}};
-    assert_int_equal(utimensat(AT_FDCWD, in_directory("changing"), times, 0), 0);
-    err = (swin_error){0};
-    assert_int_equal(sw_checkpoint_check_unchanged(&checkpoint, checkpoint.table.tensors, &err), SWIN_ERR_IO);
-    assert_non_null(strstr(err.message, "written"));
-    sw_checkpoint_close(&checkpoint);
+    static const struct timespec opened[2] = {{7, 7}, {7, 7}}, written[][2] = {{{8, 7}, {8, 7}}, {{7, 8}, {7, 8}}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(utimensat(AT_FDCWD, in_directory("changing"), opened, 0), 0);
+        must_open(in_directory("changing"), &checkpoint);
+        assert_int_equal(utimensat(AT_FDCWD, in_directory("changing"), written[i], 0), 0);
+        err = (swin_error){0};
+        assert_int_equal(sw_checkpoint_check_unchanged(&checkpoint, checkpoint.table.tensors, &err), SWIN_ERR_IO);
+        assert_non_null(strstr(err.message, "written"));
+        sw_checkpoint_close(&checkpoint);
+    }
 }
 
 static void what_is_no_file_is_refused(void **state)
@@ -491,6 +497,41 @@ static void names_are_found_in_any_order(void **state)
     sw_checkpoint_close(&checkpoint);
 }
 
+/* What no header leads to, asked for all the same. */
+static void what_is_not_there_is_refused(void **state)
+{
+    (void)state;
+    static const float data[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+    tensor_file file = {0};
+    tensor_file_add_f32(&file, "a", data, 3, 2, 1, 2);
+    tensor_file_write(&file, in_directory("small"));
+    tensor_file_free(&file);
+    sw_checkpoint checkpoint;
+    char bytes[8], text[64];
+    must_open(in_directory("small"), &checkpoint);
+    const uint64_t size = checkpoint.files[0].size;
+    assert_int_equal(sw_file_read(&checkpoint.files[0], size, bytes, 0, NULL), SWIN_OK);
+    assert_int_equal(sw_file_read(&checkpoint.files[0], size - 7, bytes, 8, NULL), SWIN_ERR_IO);
+    assert_int_equal(sw_file_read(&checkpoint.files[0], UINT64_MAX, bytes, 8, NULL), SWIN_ERR_IO);
+    assert_int_equal(sw_file_read(&checkpoint.files[0], 4, bytes, SIZE_MAX, NULL), SWIN_ERR_IO);
+
+    const sw_tensor *tensor = checkpoint.table.tensors;
+    assert_string_equal(sw_tensor_shape_text(tensor, text, sizeof text), "[2, 1, 2]");
+    for (size_t room = 1; room <= 9; room++) {
+        sw_tensor_shape_text(tensor, text, room);
+        assert_int_equal(strlen(text), room - 1);
+        assert_memory_equal(text, "[2, 1, 2]", room - 1);
+    }
+    assert_int_equal(sw_tensor_table_reserve(&checkpoint.table, SIZE_MAX, 1, NULL), SWIN_ERR_LIMIT);
+    assert_int_equal(sw_tensor_table_reserve(&checkpoint.table, 1, SIZE_MAX, NULL), SWIN_ERR_LIMIT);
+    assert_int_equal(checkpoint.table.count, 1);
+    sw_checkpoint_close(&checkpoint);
+    const sw_tensor_table empty = {0};
+    assert_null(sw_tensor_table_find(&empty, "a"));
+    sw_file closed = {.descriptor = -1};
+    sw_file_close(&closed);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -546,6 +587,7 @@ int main(void)
         TEST(other_formats_get_the_command_that_converts_them),
         TEST(hostile_names_stay_out_of_messages),
         TEST(names_are_found_in_any_order),
+        TEST(what_is_not_there_is_refused),
         TEST(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -148,6 +149,23 @@ static void shards_are_read_as_far_as_the_index_goes(void **state)
     must_fail(SWIN_ERR_FORMAT, "tensor \"q\" lies in large.safetensors");
 }
 
+/* A path may be no more than a name. */
+static void an_index_is_found_in_the_working_directory(void **state)
+{
+    (void)state;
+    sw_checkpoint checkpoint;
+    char *before = getcwd(NULL, 0);
+    write_index(GOOD);
+    assert_non_null(before);
+    assert_int_equal(chdir(in_directory("")), 0);
+    const swin_status status = sw_checkpoint_open("model.safetensors.index.json", LIMIT, &checkpoint, NULL);
+    assert_int_equal(chdir(before), 0);
+    free(before);
+    assert_int_equal(status, SWIN_OK);
+    assert_int_equal(checkpoint.file_count, 2);
+    sw_checkpoint_close(&checkpoint);
+}
+
 static void a_broken_shard_is_named(void **state)
 {
     (void)state;
@@ -156,6 +174,10 @@ static void a_broken_shard_is_named(void **state)
     must_fail(SWIN_ERR_FORMAT, "two.safetensors");
     write_bytes(in_directory("two.safetensors"), "PK\3\4", 4);
     must_fail(SWIN_ERR_FORMAT, "python3 -m libswin convert");
+    assert_int_equal(unlink(in_directory("two.safetensors")), 0);
+    must_fail(SWIN_ERR_IO, "No such file");
+    make_subdirectory("two.safetensors");
+    must_fail(SWIN_ERR_IO, "two.safetensors is a directory, expected a regular file");
 }
 
 static void a_long_index_hits_the_limit(void **state)
@@ -194,6 +216,7 @@ int main(void)
         TEST(broken_indices_are_refused),
         TEST(the_same_tensor_in_two_shards_is_refused),
         TEST(shards_are_read_as_far_as_the_index_goes),
+        TEST(an_index_is_found_in_the_working_directory),
         TEST(a_broken_shard_is_named),
         TEST(a_long_index_hits_the_limit),
         TEST(every_allocation_may_fail),
