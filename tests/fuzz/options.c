@@ -32,6 +32,9 @@ static void check(const struct options *options)
     TARGET_REQUIRE(options->task != OPTIONS_DUMP || options->input_count > 0);
     for (int i = 0; i < options->input_count; i++)
         TARGET_REQUIRE(options->inputs[i] != NULL);
+    TARGET_REQUIRE(!options->attention || (options->attention_stage >= 0 && options->attention_block >= 0));
+    TARGET_REQUIRE(!options->attention || options->attention_head >= 0 || options->attention_head == SWIN_HEAD_MEAN);
+    TARGET_REQUIRE(!options->query_given || (options->attention && options->query[0] >= 0 && options->query[1] >= 0));
     check_image(options);
 }
 

@@ -117,6 +117,8 @@ class Judge:
         except ConvertError as error:
             if "\n" in str(error):
                 return f"a message of several lines: {error!r}"
+        except KeyboardInterrupt:
+            raise
         except BaseException:
             return traceback.format_exc()
         finally:
@@ -172,10 +174,13 @@ def main(arguments: list[str]) -> int:
             small = [seed for seed in seeds if len(seed) < 20000]
             cases = iter(lambda: (invented(rng) if rng.random() < 0.4 else spoilt(rng, small))
                          if time.monotonic() < end else None, None)
-        for data in cases:
-            wrong = judge.attempt(data)
-            if wrong is not None:
-                return report(judge, data, wrong)
+        try:
+            for data in cases:
+                wrong = judge.attempt(data)
+                if wrong is not None:
+                    return report(judge, data, wrong)
+        except KeyboardInterrupt:
+            pass
         print(f"pickles: {judge.tried} cases, {judge.converted} of them converted")
         return 0 if judge.tried > 0 else 1
 
