@@ -28,8 +28,9 @@ for target in $targets; do
 done
 if [ -n "$programs" ]; then
     if [ ! -e "$build/build.ninja" ]; then
-        CC=clang CXX=clang++ meson setup "$build" -Dbuildtype=debugoptimized -Db_sanitize=address,undefined \
-            -Db_lundef=false -Dc_args='-fsanitize=fuzzer-no-link -fno-sanitize-recover=all' >/dev/null
+        CC=clang CXX=clang++ meson setup "$build" -Dbuildtype=debugoptimized -Doptimization=1 \
+            -Db_sanitize=address,undefined -Db_lundef=false \
+            -Dc_args='-fsanitize=fuzzer-no-link -fno-sanitize-recover=all' >/dev/null
     fi
     # shellcheck disable=SC2086
     ninja -C "$build" $programs >"$build/fuzz-build.log" || {
