@@ -99,7 +99,7 @@ SW_INLINE int32_t load_pieces(pieces *p, int32_t at, int32_t number, const float
 {
     const int32_t column = number * p->size, rest = p->channels - column, n = rest < p->size ? rest : p->size;
     for (int k = 0; k < GROUP; k++) {
-        if (at + k >= p->b->count)
+        if (k > 0 && at + k >= p->b->count) /* the first row is always there, which gcc 12 does not see */
             rows[k] = rows[k - 1];
         else if (p->in_place)
             rows[k] = tile_at(p->y, p->b->rows[at + k], number);
