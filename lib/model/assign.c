@@ -68,12 +68,44 @@ static swin_status find_version(const sw_checkpoint *checkpoint, sw_recognition 
     return SWIN_OK;
 }
 
+/* A block's or merge's tensor of another codebase means that two namings are mixed. */
+static swin_status check_other_namings(const struct view *view, const sw_recognition *recognition, const char *name,
+                                       swin_error *err)
+{
+    const sw_naming *naming;
+    sw_place place;
+    for (size_t n = 0; (naming = sw_naming_get(n)) != NULL; n++) {
+        if (naming != recognition->naming && is_inside(view, name) &&
+            sw_naming_match(naming, SW_V1 | SW_V2, SW_SCOPE_OWN, name + view->length, &place) &&
+            sw_piece_is_inner(place.piece))
+            return sw_fail(err, SWIN_ERR_MISMATCH,
+                           "two namings are mixed: tensor \"%.200s\" is named as %s does, the others as %s does", name,
+                           naming->name, recognition->naming->name);
+    }
+    return SWIN_OK;
+}
+
+/* A stage without blocks: of another codebase, or not there. */
+static swin_status fail_empty_stage(const sw_checkpoint *checkpoint, const sw_recognition *recognition, int32_t stage,
+                                    swin_error *err)
+{
+    const struct view view = view_of(recognition);
+    char name[256];
+    sw_place place;
+    for (size_t i = 0; i < checkpoint->table.count; i++) {
+        const char *tensor = checkpoint->table.tensors[i].name;
+        if (!place_name(&view, recognition->naming, SW_V1 | SW_V2, tensor, &place))
+            SW_TRY(check_other_namings(&view, recognition, tensor, err));
+    }
+    return sw_fail(err, SWIN_ERR_MISMATCH, "stage %d has no blocks: tensor \"%.300s\" is missing", stage,
+                   sw_recognition_name(recognition, SW_PIECE_NORM1_WEIGHT, stage, 0, name, sizeof name));
+}
+
 static swin_status find_depths(const sw_checkpoint *checkpoint, sw_recognition *recognition, swin_error *err)
 {
     const struct view view = view_of(recognition);
     const uint8_t version = recognition->config.version == 2 ? SW_V2 : SW_V1;
     swin_config *config = &recognition->config;
-    char name[256];
     for (size_t i = 0; i < checkpoint->table.count; i++) {
         sw_place place;
         const char *tensor = checkpoint->table.tensors[i].name;
@@ -93,8 +125,7 @@ static swin_status find_depths(const sw_checkpoint *checkpoint, sw_recognition *
     }
     for (int32_t stage = 0; stage < config->stages; stage++) {
         if (config->depths[stage] == 0)
-            return sw_fail(err, SWIN_ERR_MISMATCH, "stage %d has no blocks: tensor \"%.300s\" is missing", stage,
-                           sw_recognition_name(recognition, SW_PIECE_NORM1_WEIGHT, stage, 0, name, sizeof name));
+            return fail_empty_stage(checkpoint, recognition, stage, err);
         recognition->block_start[stage + 1] = recognition->block_start[stage] + config->depths[stage];
     }
     return SWIN_OK;
@@ -124,23 +155,6 @@ static bool begins_like(const sw_naming *naming, const char *name)
     return false;
 }
 
-/* A block's or merge's tensor of another codebase means that two namings are mixed. */
-static swin_status check_other_namings(const struct view *view, const sw_recognition *recognition, const char *name,
-                                       swin_error *err)
-{
-    const sw_naming *naming;
-    sw_place place;
-    for (size_t n = 0; (naming = sw_naming_get(n)) != NULL; n++) {
-        if (naming != recognition->naming && is_inside(view, name) &&
-            sw_naming_match(naming, SW_V1 | SW_V2, SW_SCOPE_OWN, name + view->length, &place) &&
-            sw_piece_is_inner(place.piece))
-            return sw_fail(err, SWIN_ERR_MISMATCH,
-                           "two namings are mixed: tensor \"%.200s\" is named as %s does, the others as %s does", name,
-                           naming->name, recognition->naming->name);
-    }
-    return SWIN_OK;
-}
-
 static const char *skip_wrappers(const char *name)
 {
     static const char *const wrappers[] = {"module.", "_orig_mod.", "model."};
@@ -154,6 +168,12 @@ static const char *skip_wrappers(const char *name)
     return name;
 }
 
+/* Names of final norms and heads occur outside of backbones too. */
+static bool is_unmistakable(sw_piece piece)
+{
+    return piece <= SW_PIECE_PATCH_NORM_BIAS || (sw_piece_is_inner(piece) && piece != SW_PIECE_ALIEN);
+}
+
 /* A foreign or unknown tensor that would be a piece of the backbone but for DataParallel's and its like's prefixes. */
 static swin_status check_duplicate(const sw_recognition *recognition, const char *name, swin_error *err)
 {
@@ -162,7 +182,7 @@ static swin_status check_duplicate(const sw_recognition *recognition, const char
     sw_place place;
     if (strncmp(bare, prefix, strlen(prefix)) != 0 ||
         !sw_naming_match(recognition->naming, version, SW_SCOPE_OWN, bare + strlen(prefix), &place) ||
-        !sw_piece_is_inner(place.piece) || place.stage >= recognition->config.stages ||
+        !is_unmistakable(place.piece) || place.stage >= recognition->config.stages ||
         place.block >= recognition->config.depths[place.stage])
         return SWIN_OK;
     const sw_tensor *tensor = sw_recognition_piece(recognition, place.piece, place.stage, place.block);

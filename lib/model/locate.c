@@ -119,6 +119,21 @@ static bool has_prefix(const sw_location *location, const char *prefix)
     return (own == length || (own == length + 1 && length > 0)) && strncmp(location->anchor, prefix, length) == 0;
 }
 
+/* Two namings behind one prefix are no two networks: no prefix could tell them apart. */
+static swin_status check_prefixes(const sw_location *found, size_t count, swin_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t other = 0; other < i; other++) {
+            if (found[i].prefix_length == found[other].prefix_length &&
+                strncmp(found[i].anchor, found[other].anchor, found[i].prefix_length) == 0)
+                return sw_fail(err, SWIN_ERR_MISMATCH,
+                               "two namings are mixed: tensor \"%.180s\" is named as %s does, \"%.180s\" as %s does",
+                               found[other].anchor, found[other].naming->name, found[i].anchor, found[i].naming->name);
+        }
+    }
+    return SWIN_OK;
+}
+
 swin_status sw_locate(const sw_tensor_table *table, const char *prefix, sw_location *location, swin_error *err)
 {
     sw_location found[MAX_CANDIDATES];
@@ -127,6 +142,7 @@ swin_status sw_locate(const sw_tensor_table *table, const char *prefix, sw_locat
     SW_TRY(find_all(table, found, &count, err));
     if (count == 0)
         return sw_fail_no_naming(table, err);
+    SW_TRY(check_prefixes(found, count, err));
     list_prefixes(found, count, list, sizeof list);
     if (prefix != NULL) {
         while (chosen < count && !has_prefix(&found[chosen], prefix))
@@ -136,8 +152,8 @@ swin_status sw_locate(const sw_tensor_table *table, const char *prefix, sw_locat
                            prefix, list);
     } else if (count > 1) {
         return sw_fail(err, SWIN_ERR_MISMATCH,
-                       "%zu Swin Transformers in one file, expected one; give the prefix of one (params.prefix): %s",
-                       count, list);
+                       "%zu Swin Transformers in one file, expected one; give the prefix of one (params.prefix, "
+                       "--prefix): %s", count, list);
     }
     if (found[chosen].naming->refusal != NULL)
         return sw_fail(err, SWIN_ERR_UNSUPPORTED, "the file holds a model of %s, which libswin does not compute: %s",

@@ -277,6 +277,29 @@ static void mixed_namings_are_refused(void **state)
         snprintf(words, sizeof words, "mixed: tensor \"%s\"", cases[i].new_name);
         must_refuse(write_and_free(&file), NULL, SWIN_ERR_MISMATCH, words);
     }
+    /* A whole stage of another codebase. */
+    tensor_file file = detection_file(1, "");
+    for (size_t i = 0; i < file.count; i++) {
+        char name[128];
+        if (strncmp(tensor_file_name(&file, i), "layers.1.blocks.", 16) == 0) {
+            snprintf(name, sizeof name, "layers_1.blocks.%s", tensor_file_name(&file, i) + 16);
+            tensor_file_rename(&file, tensor_file_name(&file, i), name);
+        }
+    }
+    must_refuse(write_and_free(&file), NULL, SWIN_ERR_MISMATCH, "mixed: tensor \"layers_1.blocks.");
+}
+
+/* Two whole networks behind one prefix, so that no prefix can choose. */
+static void two_namings_behind_one_prefix_are_refused(void **state)
+{
+    (void)state;
+    static const float value[12] = {0};
+    tensor_file file = detection_file(1, "backbone.");
+    tensor_file_add_f32(&file, "backbone.patch_embed.projection.weight", value, 1, 12);
+    tensor_file_add_f32(&file, "backbone.stages.0.blocks.0.attn.w_msa.qkv.weight", value, 1, 12);
+    must_refuse(write_and_free(&file), NULL, SWIN_ERR_MISMATCH,
+                "\"backbone.patch_embed.proj.weight\" is named as microsoft does, "
+                "\"backbone.patch_embed.projection.weight\" as mmdetection does");
 }
 
 static void duplicates_behind_prefixes_are_refused(void **state)
@@ -288,6 +311,10 @@ static void duplicates_behind_prefixes_are_refused(void **state)
         char name[128];
         tensor_file file = detection_file(1, prefixes[p]);
         snprintf(name, sizeof name, "module._orig_mod.%slayers.0.blocks.0.norm1.weight", prefixes[p]);
+        tensor_file_add_f32(&file, name, value, 1, 12);
+        must_refuse(write_and_free(&file), NULL, SWIN_ERR_MISMATCH, name);
+        file = detection_file(1, prefixes[p]);
+        snprintf(name, sizeof name, "module._orig_mod.%spatch_embed.norm.bias", prefixes[p]);
         tensor_file_add_f32(&file, name, value, 1, 12);
         must_refuse(write_and_free(&file), NULL, SWIN_ERR_MISMATCH, name);
     }
@@ -348,7 +375,7 @@ static void several_backbones_need_a_choice(void **state)
     tensor_file_append(&file, &twin, "");
     tensor_file_free(&twin);
     tensor_file_write(&file, in_directory("a"));
-    must_refuse(in_directory("a"), NULL, SWIN_ERR_MISMATCH, "params.prefix): \"module.\", \"\"");
+    must_refuse(in_directory("a"), NULL, SWIN_ERR_MISMATCH, "--prefix): \"module.\", \"\"");
     params.prefix = "";
     sw_model_destroy(must_open(in_directory("a"), &params));
     params.prefix = "module.";
@@ -460,6 +487,7 @@ int main(void)
         TEST(patches_of_other_images_are_refused),
         TEST(mixed_versions_are_refused),
         TEST(mixed_namings_are_refused),
+        TEST(two_namings_behind_one_prefix_are_refused),
         TEST(duplicates_behind_prefixes_are_refused),
         TEST(two_spellings_of_one_tensor_are_refused),
         TEST(several_backbones_need_a_choice),
