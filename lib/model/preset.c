@@ -61,15 +61,18 @@ struct preset {
 #define W24_12 {24, 24, 24, 12}
 #define NONE {0, 0, 0, 0}
 
-/* Of equal configurations the one named first is the one that sw_config_nearest_preset() reports. */
+/* Of equal configurations the one named first is the one that sw_config_nearest_preset() reports. Tiny and small with
+ * window 12 are named like their sisters; Microsoft published none. */
 static const struct preset presets[] = {
     {"swin_tiny_patch4_window7_224", V1_TINY, 224, W7, NONE},
     {"swin_tiny_patch4_window7_224_22k", V1_TINY, 224, W7, NONE},
     {"swin_tiny_patch4_window7_224_22kto1k_finetune", V1_TINY, 224, W7, NONE},
+    {"swin_tiny_patch4_window12_384", V1_TINY, 384, W12, NONE},
     {"swin_tiny_c24_patch4_window8_256", V1_TINY_C24, 256, W8, NONE},
     {"swin_small_patch4_window7_224", V1_SMALL, 224, W7, NONE},
     {"swin_small_patch4_window7_224_22k", V1_SMALL, 224, W7, NONE},
     {"swin_small_patch4_window7_224_22kto1k_finetune", V1_SMALL, 224, W7, NONE},
+    {"swin_small_patch4_window12_384", V1_SMALL, 384, W12, NONE},
     {"swin_base_patch4_window7_224", V1_BASE, 224, W7, NONE},
     {"swin_base_patch4_window7_224_22k", V1_BASE, 224, W7, NONE},
     {"swin_base_patch4_window7_224_22kto1k", V1_BASE, 224, W7, NONE},
