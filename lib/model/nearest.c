@@ -110,6 +110,7 @@ swin_status sw_fail_no_naming(const sw_tensor_table *table, swin_error *err)
                                  best[i].naming->name, best[i].known,
                                  first_missing(table, &best[i], name, sizeof name));
     }
-    return sw_fail(err, SWIN_ERR_MISMATCH, "no naming fits the %zu tensors; nearest: %s; first unknown name: \"%.80s\"",
+    return sw_fail(err, SWIN_ERR_MISMATCH,
+                   "no naming fits the file's tensors (%zu); nearest: %s; first unknown name: \"%.80s\"",
                    table->count, list, first_unknown(table, best, SHOWN));
 }

@@ -216,8 +216,8 @@ static swin_status decide_v2_stage(const sw_checkpoint *checkpoint, sw_recogniti
         *window_from = "the published file name";
     } else {
         return sw_fail(err, SWIN_ERR_MISMATCH,
-                       "nothing tells the window of stage %d of this Swin V2: no stored buffer, no config.json, no "
-                       "published file name; give it (params.window, --window)", stage);
+                       "nothing tells the window of stage %d of this Swin V2: no stored buffer, no config.json "
+                       "that fits the tensors, no published file name; give it (params.window, --window)", stage);
     }
 
     SW_TRY(stored_pretrained(checkpoint, recognition, stage, stored, &found, err));
@@ -334,7 +334,7 @@ static swin_status decide_position_grid(sw_recognition *recognition, swin_error 
         return SWIN_OK;
     return sw_fail(err, SWIN_ERR_MISMATCH,
                    "tensor \"%.200s\" has %llu positions, which no square grid has; give the size of the image that it "
-                   "was made for (params.image_size)", position->name, (unsigned long long)shape[1]);
+                   "was made for (params.image_size, --image-size)", position->name, (unsigned long long)shape[1]);
 }
 
 swin_status sw_decide_windows(const char *path, const sw_checkpoint *checkpoint, const swin_model_params *params,

@@ -88,8 +88,11 @@ static swin_status read_shape(const struct header *header, const sw_json *value,
         tensor->shape[i] = (uint64_t)sw_json_integer(side);
     }
     for (int32_t i = 0; i < tensor->rank; i++) {
+        char shape[128];
         if (__builtin_mul_overflow(tensor->elements, tensor->shape[i], &tensor->elements))
-            return fail_tensor(err, header, tensor->name, "has a shape whose product overflows 64 bits");
+            return sw_fail(err, SWIN_ERR_FORMAT,
+                           "tensor \"%.150s\" of %.150s has shape %s, expected fewer than 2^64 elements", tensor->name,
+                           header->file->path, sw_tensor_shape_text(tensor, shape, sizeof shape));
     }
     return SWIN_OK;
 }
@@ -127,8 +130,9 @@ static swin_status read_tensor(const struct header *header, const char *name, co
     if (!sw_json_is(dtype, SW_JSON_STRING))
         return fail_tensor(err, header, name, "has no string \"dtype\"");
     if (!sw_dtype_find(sw_json_text(dtype), &tensor->dtype))
-        return sw_fail(err, SWIN_ERR_UNSUPPORTED, "tensor \"%.200s\" has type \"%.40s\", which libswin does not know",
-                       name, sw_json_text(dtype));
+        return sw_fail(err, SWIN_ERR_UNSUPPORTED,
+                       "tensor \"%.200s\" has type \"%.40s\", expected one of safetensors, such as F32 or BF16", name,
+                       sw_json_text(dtype));
     SW_TRY(read_shape(header, sw_json_member(value, "shape"), tensor, err));
     return read_offsets(header, sw_json_member(value, "data_offsets"), tensor, err);
 }

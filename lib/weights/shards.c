@@ -30,10 +30,14 @@ static swin_status list_shards(const char *index_path, const sw_json *map, const
 {
     size_t n = 0;
     for (const sw_json *shard = map->first; shard != NULL; shard = shard->next) {
-        if (shard->text == NULL || !is_plain_name(shard->text))
+        if (shard->text == NULL)
+            return sw_fail(err, SWIN_ERR_FORMAT,
+                           "%.150s: the file of tensor \"%.150s\" is no string, expected a file name",
+                           index_path, shard->name);
+        if (!is_plain_name(shard->text))
             return sw_fail(err, SWIN_ERR_FORMAT,
                            "%.150s puts tensor \"%.150s\" into \"%.60s\", expected a plain file name", index_path,
-                           shard->name, shard->text != NULL ? shard->text : "");
+                           shard->name, shard->text);
         names[n++] = shard->text;
     }
     qsort(names, n, sizeof *names, compare_strings);
