@@ -17,6 +17,10 @@ void interruption_watch(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    /* Under nohup it is ignored and stays so. */
+    struct sigaction inherited;
+    if (sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
 }
 
 bool interruption_seen(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * interruption.h - Ctrl-C and SIGTERM. The first one ends the run after the image at hand, so that nothing is left
- * half-written; the second one ends the program at once.
+ * interruption.h - Ctrl-C, SIGTERM and a terminal that is closed. The first one ends the run after the image at hand,
+ * so that nothing is left half-written; the second one ends the program at once.
  */
 #ifndef CLI_INTERRUPTION_H
 #define CLI_INTERRUPTION_H

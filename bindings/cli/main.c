@@ -120,8 +120,9 @@ int main(int argc, char **argv)
     struct options options;
     struct failure failure;
 
-    /* A file that outgrows its limit is a failure to be told, not a death. */
+    /* A file that outgrows its limit and a reader who left are failures to be told, not deaths. */
     signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
     if (!options_parse(&options, argc, argv, &failure))
         return complain(&failure, EXIT_USAGE);
     if (options.task == OPTIONS_HELP) {

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -240,9 +241,25 @@ static void nothing_half_written(void **state)
                            1, "in-the-way: cannot be made a directory");
 }
 
+/* How many images were done, each of them whole. */
+static int count_whole(const char *directory)
+{
+    const int count = place_count(place_path(directory));
+    int whole = 0;
+    for (int i = 0; i < 60; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s/%02d", directory, i);
+        const int files = place_count(place_path(name));
+        assert_true(files == -1 || files == 11);
+        whole += files == 11;
+    }
+    assert_int_equal(whole, count);
+    return count;
+}
+
 static void interrupted(void **state)
 {
-    struct program program;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     (void)state;
     mkdir(place_path("many"), 0777);
     for (int i = 0; i < 60; i++) {
@@ -250,22 +267,28 @@ static void interrupted(void **state)
         snprintf(name, sizeof name, "many/%02d.png", i);
         specimen_write_noise(name, 160, 160, (uint32_t)i);
     }
-    const struct circumstances impatient = {.interrupt = place_path("cancelled/00/summary.json")};
-    program = program_run(&impatient, "@ %s -o %s --npy --png --json", place_path("many"), place_path("cancelled"));
-    assert_int_equal(program.code, 1);
-    assert_non_null(strstr(program.err, "interrupted; "));
-    program_free(&program);
-    const int count = place_count(place_path("cancelled"));
-    assert_in_range(count, 1, 59);
-    int whole = 0;
-    for (int i = 0; i < 60; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "cancelled/%02d", i);
-        const int files = place_count(place_path(name));
-        assert_true(files == -1 || files == 11);
-        whole += files == 11;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        char directory[16], first[48];
+        snprintf(directory, sizeof directory, "cancelled-%zu", i);
+        snprintf(first, sizeof first, "%s/00/summary.json", directory);
+        const struct circumstances impatient = {.interrupt = place_path(first), .signal = signals[i]};
+        struct program program =
+            program_run(&impatient, "@ %s -o %s --npy --png --json", place_path("many"), place_path(directory));
+        assert_int_equal(program.code, 1);
+        assert_non_null(strstr(program.err, "interrupted; "));
+        program_free(&program);
+        assert_in_range(count_whole(directory), 1, 59);
     }
-    assert_int_equal(whole, count);
+}
+
+static void a_reader_who_leaves(void **state)
+{
+    (void)state;
+    const struct circumstances deaf = {.deaf = true};
+    program_assert_failure(program_run(&deaf, "@ %s %s %s -o %s --npy --png --json", place_path("many/00.png"),
+                                       place_path("many/01.png"), place_path("many/02.png"), place_path("unheard")),
+                           1, "standard output cannot be written");
+    assert_int_equal(count_whole("unheard"), 3);
 }
 
 int main(int argc, char **argv)
@@ -279,6 +302,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(describing),
         cmocka_unit_test(nothing_half_written),
         cmocka_unit_test(interrupted),
+        cmocka_unit_test(a_reader_who_leaves),
     };
     if (argc != 3) {
         fprintf(stderr, "usage: %s SWIN-DUMP CHECKPOINT\n", argv[0]);

@@ -117,7 +117,7 @@ static void collect(const struct circumstances *circumstances, pid_t child, int 
         if (poll(channels, 2, waiting ? 5 : -1) < 0 && errno != EINTR)
             die("poll");
         if (waiting && access(circumstances->interrupt, F_OK) == 0) {
-            kill(child, SIGINT);
+            kill(child, circumstances->signal != 0 ? circumstances->signal : SIGINT);
             waiting = false;
         }
         for (int i = 0; i < 2; i++) {
@@ -165,8 +165,13 @@ struct program program_run(const struct circumstances *circumstances, const char
         become(circumstances, arguments, out_theirs, err_theirs);
     close(out_theirs);
     close(err_theirs);
+    if (circumstances->deaf) {
+        close(out);
+        out = -1;
+    }
     collect(circumstances, child, out, err, &program);
-    close(out);
+    if (out >= 0)
+        close(out);
     close(err);
     while (wait4(child, &status, 0, &usage) < 0) {
         if (errno != EINTR)

@@ -20,7 +20,9 @@ struct circumstances {
     bool terminal;         /* stderr is a terminal                                   */
     long file_limit;       /* bytes that a file may have                             */
     const char *stdout_to; /* a file in place of the pipe                            */
-    const char *interrupt; /* SIGINT as soon as this path exists                     */
+    bool deaf;             /* nobody reads stdout                                    */
+    const char *interrupt; /* a signal as soon as this path exists                   */
+    int signal;            /* which one; 0: SIGINT                                   */
 };
 
 /* Whether `terminal` can be had here. */

@@ -52,7 +52,7 @@ def test_dump_to_a_full_disk(tmp_path, image, size):
         assert np.load(tmp_path / "out" / name).size > 0  # those that fitted are whole
 
 
-@pytest.mark.parametrize("number, code", [("SIGTERM", 143), ("SIGINT", 130)])
+@pytest.mark.parametrize("number, code", [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
 def test_stopped_just_before_the_end(tmp_path, number, code):
     done = run("convert", CHECKPOINT, tmp_path / "new.safetensors",
                prologue=f"import os, signal; os.replace = lambda *names: signal.raise_signal(signal.{number})")

@@ -141,4 +141,6 @@ def _terminate(number: int, frame: Any) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup's
+        signal.signal(signal.SIGHUP, _terminate)
     sys.exit(main())
