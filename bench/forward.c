@@ -18,6 +18,7 @@
 #include "base/threads.h"
 #include "exec/session.h"
 #include "exec/shared.h"
+#include "machine.h"
 
 static void no_gather(const sw_panels *dst, const float *x, const int32_t *index, int32_t rows, int32_t channels,
                       const sw_norm *norm)
@@ -354,6 +355,7 @@ int main(int argc, char **argv)
         o.last_precision = sw_shared_precision(SWIN_PRECISION_AUTO); /* bf16 where it is fast */
     }
     const bool one_size = o.height > 0;
+    machine_print();
     for (size_t i = 0; i < (one_size ? 1 : sizeof sizes / sizeof sizes[0]); i++) {
         options this = o;
         if (!one_size) {

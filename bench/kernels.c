@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "kernels/kernels.h"
+#include "machine.h"
 
 enum { WINDOW = 49, WINDOWS = 8, TILE = WINDOW * WINDOWS, HEAD = 32 };
 
@@ -328,6 +329,7 @@ static bool wanted(const char *name, int count, char **parts)
 int main(int argc, char **argv)
 {
     const sw_kernels *sets[SW_ISA_COUNT];
+    machine_print();
     printf("%-32s", "nanoseconds");
     for (int isa = 0; isa < SW_ISA_COUNT; isa++) {
         sets[isa] = sw_kernels_for((sw_isa)isa);

@@ -15,6 +15,8 @@
 
 #include <swin/swin.h>
 
+#include "machine.h"
+
 static double now_ms(void)
 {
     struct timespec time;
@@ -120,6 +122,7 @@ int main(int argc, char **argv)
 
     static const int32_t sizes[][2] = {{7, 7},     {32, 32},    {112, 112},   {224, 224},   {448, 448},
                                        {640, 640}, {800, 1344}, {1080, 1920}, {2160, 3840}};
+    machine_print();
     printf("%s, %d threads, medians of %d\n\n     pixels        ms   scratch MB   ns per pixel\n", preset, threads,
            rounds);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
