@@ -101,6 +101,7 @@ static void become(const struct circumstances *circumstances, char **arguments, 
         const struct rlimit limit = {(rlim_t)circumstances->file_limit, (rlim_t)circumstances->file_limit};
         setrlimit(RLIMIT_FSIZE, &limit);
     }
+    signal(SIGHUP, SIG_DFL); /* the tests themselves may run under nohup */
     dup2(nothing, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
