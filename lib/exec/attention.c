@@ -216,7 +216,7 @@ static void run_tiles(const sw_attention *a, const sw_tile *tile, int32_t part, 
     const sw_stage *stage = &a->network->stages[a->stage];
     const sw_block *block = &stage->blocks[a->block];
     const bool v2 = a->network->config.version == 2;
-    const int32_t heads = stage->heads / stage->head_parts, live = sw_geometry_slots(a->geometry);
+    const int32_t heads = stage->heads / a->parts, live = sw_geometry_slots(a->geometry);
     const int32_t *rows = tile->slots + (size_t)window * (size_t)stage->slots;
     const size_t first = (size_t)window * (size_t)stage->slots * SW_AMX_WIDTH;
     const sw_type type = a->network->type;

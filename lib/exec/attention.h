@@ -33,6 +33,7 @@ typedef struct sw_attention {
     const sw_geometry *geometry;
     const sw_position_bias *bias;
     bool shifted;
+    int32_t parts; /* that the heads are cut into: the stage's head_parts, or with AMX any divisor of the heads */
 } sw_attention;
 
 /* The context of windows first .. first + count - 1 of the tile, heads of one part. */

@@ -43,14 +43,6 @@ static void add_mlp(const step *s, const sw_tile *tile, float *x, int32_t first,
                               s->stage->channels, NULL, NULL);
 }
 
-/* Part j of a layer's output, from the whole input, to its place in `out`. */
-static swin_status run_part(const sw_linear *linear, const sw_worker *worker, const sw_tile *tile, const sw_panels *in,
-                            const sw_panels *out, int32_t j)
-{
-    const sw_panels part = sw_linear_part(linear, out, j);
-    return sw_linear_run(linear, &worker->linear, tile->menu, tile->rows, in, 0, linear->in_parts, &part, j);
-}
-
 /* On the rows of a part of the hidden layer: one panel of oneDNN's, or several of 32 columns. */
 static void apply_gelu(const step *s, const sw_tile *tile, const sw_panels *part)
 {
@@ -86,7 +78,7 @@ static swin_status compute_tile(const step *s, const sw_tile *tile, float *x, co
 {
     const sw_block *block = s->block;
     SW_TRY(project(s, tile, x, worker));
-    for (int32_t part = 0; part < s->stage->head_parts; part++)
+    for (int32_t part = 0; part < s->attention.parts; part++)
         SW_TRY(sw_attention_run(&s->attention, tile, part, 0, tile->windows, &worker->attention, worker->linear.dnn));
     SW_TRY(sw_linear_run_all(&block->proj, &worker->linear, tile->menu, tile->rows, &tile->context, 0,
                              block->proj.in_parts, &tile->out));
@@ -154,18 +146,32 @@ static void gather_task(void *context, int32_t item, int32_t thread)
     gather_input(s, w.tile, w.x, w.part * ROW_CHUNK, chunk_rows(w.tile, w.part));
 }
 
+/* AMX: two shares of a layer for each thread: more even out better what holds up a thread, but float32 splits its input
+ * anew for each. */
+static int32_t layer_shares(const step *s, const sw_linear *linear)
+{
+    const int32_t threads = sw_pool_threads(s->run->pool);
+    return sw_linear_shares(linear, threads == 1 ? 1 : 2 * threads);
+}
+
+static void run_layer(const step *s, const share *w, const sw_linear *linear, const sw_panels *in, const sw_panels *out)
+{
+    sw_run_note(s->run, sw_linear_run_share(linear, &w->worker->linear, w->tile->menu, w->tile->rows, in, out, w->part,
+                                            layer_shares(s, linear)));
+    sw_run_release_tiles(s->run);
+}
+
 static void qkv_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
     const share w = take(s, item, thread);
-    sw_run_note(s->run, run_part(&s->block->qkv, w.worker, w.tile, &w.tile->input, &w.tile->qkv, w.part));
-    sw_run_release_tiles(s->run);
+    run_layer(s, &w, &s->block->qkv, &w.tile->input, &w.tile->qkv);
 }
 
 static void attention_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
-    const int32_t parts = s->stage->head_parts;
+    const int32_t parts = s->attention.parts;
     const share w = take(s, item, thread);
     sw_run_note(s->run, sw_attention_run(&s->attention, w.tile, w.part % parts, w.part / parts, 1,
                                          &w.worker->attention, w.worker->linear.dnn));
@@ -176,8 +182,7 @@ static void proj_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
     const share w = take(s, item, thread);
-    sw_run_note(s->run, run_part(&s->block->proj, w.worker, w.tile, &w.tile->context, &w.tile->out, w.part));
-    sw_run_release_tiles(s->run);
+    run_layer(s, &w, &s->block->proj, &w.tile->context, &w.tile->out);
 }
 
 static void add_attention_task(void *context, int32_t item, int32_t thread)
@@ -191,17 +196,18 @@ static void fc1_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
     const share w = take(s, item, thread);
-    const sw_panels place = sw_linear_part(&s->block->fc1, &w.tile->hidden, w.part);
-    sw_run_note(s->run, run_fc1(s, w.tile, w.part, &place, w.worker));
-    sw_run_release_tiles(s->run);
+    run_layer(s, &w, &s->block->fc1, &w.tile->input, &w.tile->hidden);
+    if (!s->block->fc1.gelu) {
+        const sw_panels place = sw_linear_part(&s->block->fc1, &w.tile->hidden, w.part);
+        apply_gelu(s, w.tile, &place);
+    }
 }
 
 static void fc2_task(void *context, int32_t item, int32_t thread)
 {
     const step *s = context;
     const share w = take(s, item, thread);
-    sw_run_note(s->run, run_part(&s->block->fc2, w.worker, w.tile, &w.tile->hidden, &w.tile->out, w.part));
-    sw_run_release_tiles(s->run);
+    run_layer(s, &w, &s->block->fc2, &w.tile->hidden, &w.tile->out);
 }
 
 static void add_mlp_task(void *context, int32_t item, int32_t thread)
@@ -223,12 +229,12 @@ static void run_wide(step *s)
         int32_t parts;
     } parts[] = {
         {gather_task, row_chunks(s)},
-        {qkv_task, s->block->qkv.out_parts},
-        {attention_task, s->stage->head_parts * tiles[0].windows},
-        {proj_task, s->block->proj.out_parts},
+        {qkv_task, layer_shares(s, &s->block->qkv)},
+        {attention_task, s->attention.parts * tiles[0].windows},
+        {proj_task, layer_shares(s, &s->block->proj)},
         {add_attention_task, row_chunks(s)},
-        {fc1_task, s->block->fc1.out_parts},
-        {fc2_task, s->block->fc2.out_parts},
+        {fc1_task, layer_shares(s, &s->block->fc1)},
+        {fc2_task, layer_shares(s, &s->block->fc2)},
         {add_mlp_task, row_chunks(s)},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !sw_run_failed(run); i++)
@@ -267,6 +273,7 @@ void sw_block_run(sw_run *run, int32_t stage, int32_t block)
                             .geometry = &plan->geometry,
                             .bias = sw_plan_bias(run->plan, run->network, stage, block),
                             .shifted = shifted}};
+    s.attention.parts = plan->wide && run->network->amx ? s.stage->heads : s.stage->head_parts;
     if (plan->wide)
         run_wide(&s);
     else

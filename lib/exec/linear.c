@@ -157,9 +157,19 @@ sw_panels sw_linear_part(const sw_linear *linear, const sw_panels *whole, int32_
     return part;
 }
 
-static sw_amx_finish finish_of(const sw_linear *linear, int32_t first_in, int32_t out_part)
+static int32_t strips_of_part(const sw_linear *linear)
 {
-    if (out_part < linear->normalised)
+    return linear->out_width / SW_AMX_WIDTH;
+}
+
+static int32_t normalised_strips(const sw_linear *linear)
+{
+    return linear->normalised * strips_of_part(linear);
+}
+
+static sw_amx_finish finish_of(const sw_linear *linear, int32_t first_in, int32_t strip)
+{
+    if (strip < normalised_strips(linear))
         return SW_AMX_NORMALISE;
     if (linear->gelu)
         return SW_AMX_GELU;
@@ -168,11 +178,11 @@ static sw_amx_finish finish_of(const sw_linear *linear, int32_t first_in, int32_
     return first_in > 0 ? SW_AMX_ADD : SW_AMX_STORE;
 }
 
-/* Parts out_part .. out_part + out_count - 1 of the output, all finished alike. */
-static void run_tiles(const sw_linear *linear, void *scratch, int32_t rows, const sw_panels *in, int32_t first_in,
-                      int32_t count_in, const sw_panels *out, int32_t out_part, int32_t out_count)
+/* Strips first .. first + count - 1 of the output, all finished alike, to `out`, where the first of them belongs. */
+static void run_strips(const sw_linear *linear, void *scratch, int32_t rows, const sw_panels *in, int32_t first_in,
+                       int32_t count_in, const sw_panels *out, int32_t first, int32_t count)
 {
-    const int32_t strips = linear->out_width / SW_AMX_WIDTH, steps = linear->in_width / SW_AMX_WIDTH;
+    const int32_t steps = linear->in_width / SW_AMX_WIDTH;
     /* float32 takes the input chunk by chunk */
     const int32_t chunks = linear->type == SW_F32 ? 1 : count_in;
     for (int32_t i = first_in; i < first_in + count_in; i += chunks) {
@@ -183,13 +193,13 @@ static void run_tiles(const sw_linear *linear, void *scratch, int32_t rows, cons
                  (size_t)((i - first_in) * steps) * in->stride * sw_type_size(linear->type),
             .a_stride = in->stride,
             .k_count = chunks * steps,
-            .b = linear->tiles + (size_t)(out_part * strips) * strip_bytes(linear),
+            .b = linear->tiles + (size_t)first * strip_bytes(linear),
             .b_stride = strip_bytes(linear),
             .b_at = sw_amx_chunk_at(linear->type, linear->in_width, i),
-            .n_count = out_count * strips,
-            .bias = linear->bias == NULL || i > 0 ? NULL : linear->bias + out_part * linear->out_width,
-            .scale = out_part < linear->normalised ? linear->normalise + out_part * strips : NULL,
-            .finish = finish_of(linear, i, out_part),
+            .n_count = count,
+            .bias = linear->bias == NULL || i > 0 ? NULL : linear->bias + first * SW_AMX_WIDTH,
+            .scale = first < normalised_strips(linear) ? linear->normalise + first : NULL,
+            .finish = finish_of(linear, i, first),
             .c = out->data,
             .c_stride = out->stride,
             .scratch = scratch,
@@ -198,12 +208,26 @@ static void run_tiles(const sw_linear *linear, void *scratch, int32_t rows, cons
     }
 }
 
+/* Strips first .. end - 1 of the output, each to its place in `out`, which is the whole. */
+static void run_range(const sw_linear *linear, void *scratch, int32_t rows, const sw_panels *in, int32_t first_in,
+                      int32_t count_in, const sw_panels *out, int32_t first, int32_t end)
+{
+    while (first < end) {
+        const int32_t border = normalised_strips(linear), stop = first < border && border < end ? border : end;
+        sw_panels place = *out;
+        place.data = (char *)out->data + (size_t)first * out->stride * sw_type_size(out->type);
+        run_strips(linear, scratch, rows, in, first_in, count_in, &place, first, stop - first);
+        first = stop;
+    }
+}
+
 swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
                           const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out,
                           int32_t out_part)
 {
     if (linear->amx) {
-        run_tiles(linear, thread->scratch, rows, in, first_in, count_in, out, out_part, 1);
+        const int32_t strips = strips_of_part(linear);
+        run_strips(linear, thread->scratch, rows, in, first_in, count_in, out, out_part * strips, strips);
         return SWIN_OK;
     }
     const float *bias = linear->bias == NULL ? NULL : linear->bias + (size_t)out_part * (size_t)linear->out_width;
@@ -219,16 +243,33 @@ swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *threa
 swin_status sw_linear_run_all(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
                               const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out)
 {
-    for (int32_t j = 0; j < linear->out_parts;) {
-        const sw_panels part = sw_linear_part(linear, out, j);
-        if (!linear->amx) {
-            SW_TRY(sw_linear_run(linear, thread, menu_index, rows, in, first_in, count_in, &part, j));
-            j++;
-            continue;
-        }
-        const int32_t end = j < linear->normalised ? linear->normalised : linear->out_parts;
-        run_tiles(linear, thread->scratch, rows, in, first_in, count_in, &part, j, end - j);
-        j = end;
+    if (linear->amx) {
+        run_range(linear, thread->scratch, rows, in, first_in, count_in, out, 0,
+                  linear->out_parts * strips_of_part(linear));
+        return SWIN_OK;
     }
+    for (int32_t j = 0; j < linear->out_parts; j++) {
+        const sw_panels part = sw_linear_part(linear, out, j);
+        SW_TRY(sw_linear_run(linear, thread, menu_index, rows, in, first_in, count_in, &part, j));
+    }
+    return SWIN_OK;
+}
+
+int32_t sw_linear_shares(const sw_linear *linear, int32_t wanted)
+{
+    const int32_t most = linear->out_parts * (linear->amx ? strips_of_part(linear) : 1);
+    return wanted < most && linear->amx ? wanted : most;
+}
+
+swin_status sw_linear_run_share(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index,
+                                int32_t rows, const sw_panels *in, const sw_panels *out, int32_t share, int32_t shares)
+{
+    if (!linear->amx) {
+        const sw_panels part = sw_linear_part(linear, out, share);
+        return sw_linear_run(linear, thread, menu_index, rows, in, 0, linear->in_parts, &part, share);
+    }
+    const int32_t strips = linear->out_parts * strips_of_part(linear);
+    run_range(linear, thread->scratch, rows, in, 0, linear->in_parts, out, share * strips / shares,
+              (share + 1) * strips / shares);
     return SWIN_OK;
 }

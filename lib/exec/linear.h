@@ -91,4 +91,10 @@ swin_status sw_linear_run(const sw_linear *linear, const sw_linear_thread *threa
 swin_status sw_linear_run_all(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index, int32_t rows,
                               const sw_panels *in, int32_t first_in, int32_t count_in, const sw_panels *out);
 
+/* The whole output cut among threads: how many shares there are, `wanted` of them where the layer can be cut so, and
+ * one of these, from the whole input. */
+int32_t sw_linear_shares(const sw_linear *linear, int32_t wanted);
+swin_status sw_linear_run_share(const sw_linear *linear, const sw_linear_thread *thread, int32_t menu_index,
+                                int32_t rows, const sw_panels *in, const sw_panels *out, int32_t share, int32_t shares);
+
 #endif
