@@ -151,6 +151,16 @@ static bool number_agrees(const sw_json *number, int32_t value)
     return number == NULL || sw_json_integer(number) == value;
 }
 
+/* What a list of pre-training windows says of a stage: SW_HINT_WRONG where that is no number or far from one. */
+static int32_t pretrained_of(const sw_json *list, int32_t stage)
+{
+    if (list == NULL || sw_json_is(list, SW_JSON_NULL))
+        return 0;
+    const sw_json *entry = sw_json_element(list, (size_t)stage);
+    const int64_t value = sw_json_integer(entry);
+    return sw_json_is(entry, SW_JSON_INTEGER) && value >= 0 && value <= INT32_MAX ? (int32_t)value : SW_HINT_WRONG;
+}
+
 /* Hugging Face leaves out what is its class's default: image size 224, window 7, no pre-training window. */
 static void read_huggingface(const sw_json *root, const swin_config *config, sw_hints *hints)
 {
@@ -171,10 +181,8 @@ static void read_huggingface(const sw_json *root, const swin_config *config, sw_
     if ((window != NULL && !read_pair(window, SW_MAX_WINDOW, hints->window)) ||
         (image != NULL && !read_pair(image, SW_MAX_IMAGE_SIZE, hints->image_size)))
         return;
-    for (int32_t stage = 0; stage < config->stages; stage++) {
-        const int64_t value = sw_json_integer(sw_json_element(pretrained, (size_t)stage));
-        hints->pretrained[stage] = value > 1 && value <= SW_MAX_WINDOW ? (int32_t)value : 0;
-    }
+    for (int32_t stage = 0; stage < config->stages; stage++)
+        hints->pretrained[stage] = pretrained_of(pretrained, stage);
     hints->pretrained_known = true;
     hints->known = true;
 }

@@ -9,11 +9,14 @@
 
 #include "config.h"
 
+/* In place of a pre-training window that is no number. */
+#define SW_HINT_WRONG (-1)
+
 typedef struct sw_hints {
     bool known;
     int32_t window[2];                        /* {0, 0}: not said. Of the first stage: later ones may be clamped */
     bool pretrained_known;
-    int32_t pretrained[SWIN_MAX_STAGES];      /* 0: none                                                         */
+    int32_t pretrained[SWIN_MAX_STAGES];      /* as said, to be checked; 0: none                                 */
     int32_t image_size[2];                    /* {0, 0}: not said                                                */
 } sw_hints;
 

@@ -195,6 +195,22 @@ static swin_status stored_pretrained(const sw_checkpoint *checkpoint, const sw_r
     return SWIN_OK;
 }
 
+/* Coordinates relative to a window of 1 would be infinite: it is refused rather than passed over. */
+static swin_status hinted_pretrained(const sw_hints *hints, const char *from, int32_t stage, int32_t pretrained[2],
+                                     swin_error *err)
+{
+    const int32_t side = hints->pretrained[stage];
+    char found[16] = "no number";
+    if (side != SW_HINT_WRONG)
+        snprintf(found, sizeof found, "%d", side);
+    if (side < 0 || side == 1 || side > SW_MAX_WINDOW)
+        return sw_fail(err, SWIN_ERR_MISMATCH,
+                       "the pre-training window of stage %d is %s in %s, expected 0 or 2 to %d; give it "
+                       "(params.pretrained_window, --pretrained-window)", stage, found, from, SW_MAX_WINDOW);
+    set_pair(pretrained, side, side);
+    return SWIN_OK;
+}
+
 static swin_status decide_v2_stage(const sw_checkpoint *checkpoint, sw_recognition *recognition,
                                    const struct source *source, int32_t stage, const char **window_from,
                                    const char **pretrained_from, swin_error *err)
@@ -228,11 +244,11 @@ static swin_status decide_v2_stage(const sw_checkpoint *checkpoint, sw_recogniti
         memcpy(pretrained, stored, sizeof stored);
         *pretrained_from = "stored buffers";
     } else if (source->config.known && source->config.pretrained_known) {
-        set_pair(pretrained, source->config.pretrained[stage], source->config.pretrained[stage]);
         *pretrained_from = "config.json";
+        SW_TRY(hinted_pretrained(&source->config, *pretrained_from, stage, pretrained, err));
     } else if (source->name.known && source->name.pretrained_known) {
-        set_pair(pretrained, source->name.pretrained[stage], source->name.pretrained[stage]);
         *pretrained_from = "the published file name";
+        SW_TRY(hinted_pretrained(&source->name, *pretrained_from, stage, pretrained, err));
     } else {
         *pretrained_from = "nowhere: taken as the windows";
     }

@@ -119,6 +119,7 @@ static void a_config_json_tells_v2s_windows(void **state)
         {"{\"model_type\":\"swinv2\",\"image_size\":[256,256],\"window_size\":[16,16]," SIZES "}", w16, none},
         {"{\"model_type\":\"swinv2\",\"image_size\":384,\"window_size\":24,\"pretrained_window_sizes\":[12,12,12,6]}",
          w24, w12},
+        {"{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8,\"pretrained_window_sizes\":null}", w8, none},
         {"{\"backbone_config\":{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":8}}", w8, none},
         {"{\"architecture\":\"swinv2_tiny_window8_256\",\"pretrained_cfg\":{\"input_size\":[3,256,256]}}", w8, none},
         {"{\"architecture\":\"swinv2_tiny_window12to16_192to256\"}", w16, w12},
@@ -156,6 +157,41 @@ static void a_config_json_tells_v2s_windows(void **state)
     assert_windows(model, w7, none, "config.json");
     assert_int_equal(sw_model_config(model)->image_size[0], 224);
     sw_model_destroy(model);
+}
+
+/* A pre-training window that cannot be is refused, unless somebody whose word comes first says another one. */
+static void impossible_pretrained_windows_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *list, *words;
+    } cases[] = {
+        {"[1,1,1,1]", "of stage 0 is 1 in config.json, expected 0 or 2 to 128; give it ("},
+        {"[12,129,12,1]", "of stage 1 is 129 in config.json"},
+        {"[12,12,-1,6]", "of stage 2 is no number in config.json"},
+        {"[12,12]", "of stage 2 is no number in config.json"},
+        {"[12,12,\"12\",6]", "of stage 2 is no number in config.json"},
+        {"12", "of stage 0 is no number in config.json"},
+    };
+    swin_model_params params = {.struct_size = sizeof params};
+    for (int stage = 0; stage < 4; stage++)
+        params.pretrained_window[stage][0] = params.pretrained_window[stage][1] = w12[stage];
+    write_preset(NAMING_TIMM, "swinv2_tiny_patch4_window8_256", in_directory("model.safetensors"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[160];
+        snprintf(text, sizeof text,
+                 "{\"model_type\":\"swinv2\",\"image_size\":256,\"window_size\":16,\"pretrained_window_sizes\":%s}",
+                 cases[i].list);
+        write_text("config.json", text);
+        must_refuse(in_directory("model.safetensors"), NULL, SWIN_ERR_MISMATCH, cases[i].words);
+        sw_model *model = must_open(in_directory("model.safetensors"), &params);
+        assert_windows(model, w16, w12, "from config.json, pre-training windows from the caller");
+        sw_model_destroy(model);
+    }
+    static const char name[] = "swinv2_tiny_patch4_window1to8_192to256.safetensors";
+    write_text("config.json", "");
+    write_preset(NAMING_TIMM, "swinv2_tiny_patch4_window8_256", in_directory(name));
+    must_refuse(in_directory(name), NULL, SWIN_ERR_MISMATCH, "of stage 0 is 1 in the published file name");
 }
 
 /* Each source gives way to the one before it. */
@@ -403,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(names_tell_v2s_windows),
         TEST(a_config_json_tells_v2s_windows),
+        TEST(impossible_pretrained_windows_are_refused),
         TEST(sources_have_an_order),
         TEST(stored_coordinates_tell_the_pretrained_window),
         TEST(an_index_alone_tells_a_square_window),
