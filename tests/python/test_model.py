@@ -474,14 +474,3 @@ def test_files_that_cannot_be_opened(tmp_path):
     torch_file = os.path.join(os.path.dirname(os.path.abspath(__file__)), "checkpoints", "zip.pth")
     with pytest.raises(libswin.FormatError, match="python3 -m libswin convert [^ ]*zip.pth [^ ]*/zip.safetensors$"):
         libswin.load(torch_file)
-
-
-def test_the_examples():
-    """Those of the docstrings."""
-    import doctest
-    from libswin import config, model as model_module
-
-    import libswin as package
-    for module in (package, config, model_module):
-        failed, tried = doctest.testmod(module)
-        assert tried and not failed

@@ -36,7 +36,7 @@ c)
     fi
     grep -q 'swin.safetensors' "$work/err" || fail 'the failure does not name the file'
 
-    # The example in the header's own comment, with what it finds there.
+    # The examples in the header's own comments, with what they find there.
     cat >"$work/header.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +63,10 @@ int main(int argc, char **argv)
     image.width = width;
 END
     header=$(dirname "$readme")/include/swin/swin.h
+    sed -n '/^ \*     swin_selftest_result r;/,/^ \*         ;/s/^ \*     /    /p' "$header" >"$work/comment"
+    grep -q 'swin_selftest(i' "$work/comment" || fail 'no self-test found in swin.h'
+    cat "$work/comment" >>"$work/header.c"
+    printf '    if (r.kernel != NULL)\n        return fail(&err);\n' >>"$work/header.c"
     sed -n '/^ \* Looking inside/,/^ \*\/$/s/^ \*     /    /p' "$header" >"$work/comment"
     grep -q 'swin_session_attention' "$work/comment" || fail 'no example found in swin.h'
     # The checkpoint of the tests is a small one.

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The examples of the docstrings and of bindings/python/README.md, and the commands of both READMEs, as they stand."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import os
+import pickle
+import pkgutil
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import libswin
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+CHECKPOINT = os.path.join(ROOT, "tests", "golden", "v1-four.safetensors")
+READMES = (os.path.join(ROOT, "README.md"), os.path.join(ROOT, "bindings", "python", "README.md"))
+
+
+def text_of(path) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def modules():
+    names = [name for _, name, _ in pkgutil.walk_packages(libswin.__path__, "libswin.")]
+    return ["libswin", *(name for name in names if not name.endswith("__main__"))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_of_docstrings(name):
+    if name == "libswin.backbone":
+        pytest.importorskip("torch")
+    module = importlib.import_module(name)
+    failed, tried = doctest.testmod(module)
+    assert not failed
+    assert tried == len(re.findall(r"^ *>>> ", text_of(module.__file__), re.M))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A directory with what the examples name."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(CHECKPOINT, "swin_tiny.safetensors")
+    return tmp_path
+
+
+def run(code: str, **names):
+    exec(compile(textwrap.dedent(code), "example", "exec"), names)
+    return names
+
+
+def blocks() -> list[str]:
+    found = re.findall(r"^```python\n(.*?)^```", text_of(READMES[1]), re.M | re.S)
+    assert len(found) == 3
+    return found
+
+
+SHAPES = [(1, 4, 40, 60), (1, 8, 20, 30), (1, 16, 10, 15), (1, 32, 5, 8)]
+IMAGE = np.zeros((160, 240, 3), np.uint8)
+
+
+def test_of_the_package(here):
+    (example,) = re.findall(r"^    import libswin\n(?:    .*\n)+", libswin.__doc__, re.M)
+    assert [m.shape for m in run(example, image=IMAGE)["maps"]] == SHAPES
+
+
+def test_of_the_readme(here):
+    assert [m.shape for m in run(blocks()[0], image=IMAGE)["maps"]] == SHAPES
+
+
+def test_of_attention():
+    model = libswin.random(libswin.Config(32, (2, 2, 6, 2), (1, 2, 4, 8)))
+    assert run(blocks()[1], model=model, image=IMAGE)["seen"].weights.shape == (10, 15)
+
+
+def test_in_a_detector(here):
+    torch = pytest.importorskip("torch")
+    detector, kinds = torch.nn.Module(), []
+    for line in blocks()[2].splitlines():
+        run(line, libswin=libswin, detector=detector)
+        maps = detector.backbone(torch.zeros(1, 3, 32, 32))
+        kinds.append("tuple" if isinstance(maps, tuple) else ",".join(maps))
+    assert kinds == ["tuple", "res2,res3,res4,res5", "p0,p1,p2,p3"]
+
+
+def commands() -> list[str]:
+    """Every line that calls the package as it is, without its comment; examples.sh runs the one with PYTHONPATH."""
+    lines = [line.split(" #")[0].strip() for path in READMES for line in text_of(path).splitlines()]
+    return [line for line in lines if line.startswith("python3 -m libswin ")]
+
+
+def arrays(path) -> dict[str, np.ndarray]:
+    """The tensors of a file of F32, F16 or BF16."""
+    with open(path, "rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        body, found = file.read(), {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            if entry["dtype"] == "BF16":
+                values = (np.frombuffer(body[first:last], "<u2").astype("<u4") << 16).view("<f4")
+            else:
+                values = np.frombuffer(body[first:last], {"F32": "<f4", "F16": "<f2", "I64": "<i8"}[entry["dtype"]])
+            found[name] = values.reshape(entry["shape"])
+    return found
+
+
+def test_of_the_command_line(here):
+    tensors = arrays(CHECKPOINT)
+    with open("swin_tiny.pth", "wb") as file:
+        pickle.dump({"model": tensors}, file, protocol=2)
+    try:
+        from PIL import Image
+        Image.fromarray(IMAGE).save("photo.jpg")
+        photo = "photo.jpg"
+    except ImportError:
+        np.save("photo.npy", IMAGE)
+        photo = "photo.npy"
+    wanted = [line.split()[3] for line in commands()]
+    assert wanted == ["convert", "convert", "info", "dump"]
+    for line in commands():
+        typed = [photo if word == "photo.jpg" else word for word in shlex.split(line)]
+        done = subprocess.run([sys.executable, *typed[1:]], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), line
+    assert [np.load(f"swin-dump/c{level + 2}.npy").shape for level in range(4)] == SHAPES
