@@ -32,6 +32,14 @@ def test_info():
         assert name in done.stdout
 
 
+def test_info_of_v2_tells_the_windows_of_pre_training():
+    file = os.path.join(os.path.dirname(WEIGHTS), "v2-microsoft.safetensors")
+    said = run("info", file, "--pretrained-window", "3,3,2").stdout
+    assert "window  pre-trained  level norm\n" in said and "     4x4          2x2  no\n" in said
+    assert "     4x4            -  no\n" in run("info", file).stdout
+    assert "pre-trained" not in run("info", WEIGHTS).stdout
+
+
 def test_info_for_machines():
     said = json.loads(run("info", WEIGHTS, "--json", "--lineage", "microsoft", "--out-norm", "off").stdout)
     model = libswin.load(WEIGHTS, lineage="microsoft", out_norm="off")
@@ -97,6 +105,44 @@ def test_dump_goes_on_past_a_bad_image(tmp_path):
         "libswin: d.npy: is no array") and lines[2] == "libswin: e.npy: No such file or directory"
     assert lines[3] == "libswin: 3 of 6 images failed: b.npy, d.npy, e.npy"
     assert sorted(os.listdir(tmp_path / "swin-dump")) == ["a", "a-2", "c"]
+
+
+def test_progress_is_shown_on_a_terminal_alone(tmp_path):
+    """Rate and time left on a terminal, wiped in the end; plain lines otherwise."""
+    import pty
+
+    for name in ("a.npy", "b.npy", "c.npy"):
+        np.save(tmp_path / name, np.zeros((8, 9, 3), np.uint8))
+    (tmp_path / "b.npy").write_text("no array")
+    command = [sys.executable, "-m", "libswin", "dump", "-w", WEIGHTS, "a.npy", "b.npy", "c.npy"]
+    plain = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert "images/s" not in plain.stdout + plain.stderr and "\x1b" not in plain.stdout + plain.stderr
+    assert [line.split(":")[0] for line in plain.stdout.splitlines()] == ["a.npy", "c.npy"]
+
+    try:
+        here, there = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"needs a terminal: {error}")
+    process = subprocess.Popen(command, stdout=there, stderr=there, cwd=tmp_path)
+    os.close(there)
+    seen = b""
+    while True:
+        try:
+            part = os.read(here, 65536)
+        except OSError:  # the other end is closed
+            part = b""
+        if not part:
+            break
+        seen += part
+    os.close(here)
+    assert process.wait() == 1
+    drawn = seen.decode().replace("\r\n", "\n").split("\x1b[K")
+    bars = [one.split("\r")[-1] for one in drawn if "[#" in one or "[-" in one]
+    assert len(bars) == 4 and bars[0].endswith("] 0/3")
+    assert " 3/3 " in bars[3] and "images/s  0:00 left  c.npy" in bars[3]
+    assert all("images/s" in one and " left" in one for one in bars[1:])
+    lines = [line for one in drawn for line in one.split("\n") if line and "\r" not in line and "[" not in line[:1]]
+    assert [line.split(": ")[0] for line in lines] == ["a.npy", "libswin", "c.npy", "libswin"]
 
 
 def test_dump_of_a_picture(tmp_path):

@@ -18,6 +18,7 @@ from .convert import checkpoint
 from .errors import ArgumentError, Error
 from .files import whole
 from .model import Model, load
+from .progress import Progress
 
 _SHOWN = 24  # names of tensors for people; machines get all
 
@@ -58,12 +59,18 @@ def dump(options: Namespace) -> int:
     model = _load(options)
     several, failed = len(options.images) > 1, []
     names = _directory_names(options.images)
+    progress = Progress(len(options.images))
     for path, name in zip(options.images, names):
         try:
-            _dump_one(options, model, path, os.path.join(options.out, name) if several else options.out)
+            line = _dump_one(options, model, path, os.path.join(options.out, name) if several else options.out)
         except (Error, OSError) as error:
+            progress.wipe()
             complain(type(error)(f"{path}: {error}") if isinstance(error, Error) else error)
             failed.append(path)
+        else:
+            progress.say(line)
+        progress.step(path)
+    progress.wipe()
     if failed and several:
         complain(Error(f"{len(failed)} of {len(options.images)} images failed: {', '.join(failed)}"))
     return 1 if failed else 0
@@ -111,12 +118,15 @@ def _print_info(label: str, model: Model) -> None:
     if any(config.image_size):
         print(f"  made for      {config.image_size[0]} x {config.image_size[1]} pixels")
     sizes = windows("window", config.window, len(config.depths))
-    print("\n  level  stride  channels  blocks  heads  window  level norm")
+    trained = windows("pretrained_window", config.pretrained_window, len(config.depths))
+    column = "pre-trained  " if config.version == 2 else ""
+    print(f"\n  level  stride  channels  blocks  heads  window  {column}level norm")
     for shape in model.output_shapes(224, 224):
         s = shape.level
         window = "x".join(map(str, sizes[s]))
+        before = f"{'x'.join(map(str, trained[s])) if any(trained[s]) else '-':>11}  " if column else ""
         print(f"  {s} c{s + 2}   {shape.stride:6}  {shape.channels:8}  {config.depths[s]:6}  {config.heads[s]:5}  "
-              f"{window:>6}  {'yes' if shape.normed else 'no'}")
+              f"{window:>6}  {before}{'yes' if shape.normed else 'no'}")
     print(f"\n  tensors       {known.used_count} used, {known.ignored_count} ignored, {known.foreign_count} foreign, "
           f"{known.unknown_count} unknown")
     for use, what in (("unknown", "in the backbone, but of no use here"),
@@ -130,7 +140,7 @@ def _print_info(label: str, model: Model) -> None:
                 print(f"    and {len(names) - _SHOWN} more: --json lists them")
 
 
-def _dump_one(options: Namespace, model: Model, path: str, directory: str) -> None:
+def _dump_one(options: Namespace, model: Model, path: str, directory: str) -> str:
     image = _read(path)
     start = time.perf_counter()
     maps = model(image, precision=options.precision, threads=options.threads, levels=options.levels,
@@ -156,9 +166,8 @@ def _dump_one(options: Namespace, model: Model, path: str, directory: str) -> No
     }
     with whole(os.path.join(directory, "summary.json")) as out:
         out.write((json.dumps(summary, indent=2) + "\n").encode())
-    print(
-        f"{path}: {'x'.join(map(str, image.shape))} {image.dtype}, {engine['precision']}, {run_ms:.1f} ms, "
-        f"written to {directory}")
+    return (f"{path}: {'x'.join(map(str, image.shape))} {image.dtype}, {engine['precision']}, {run_ms:.1f} ms, "
+            f"written to {directory}")
 
 
 def _read(path: str) -> np.ndarray:
