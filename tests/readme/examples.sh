@@ -148,7 +148,7 @@ tool)
     # What multiplies here is explained where it is libswin's own.
     for precision in f32 bf16; do
         "$tool" -w swin_tiny.safetensors --json -o engine --precision $precision photo.png >out
-        name=$(sed -n 's/^engine .* \([a-z]*:[^ ]*\): .*/\1/p' out)
+        name=$(sed -n 's/^engine .* \([^ ]*:[^ ]*\): .*/\1/p' out)
         echo "$precision: $name"
         case $name in
         swin:*) grep -q "^.$name. multiplies" "$readme" || fail "README.md does not explain $name" ;;
