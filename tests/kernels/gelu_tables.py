@@ -10,7 +10,6 @@ The tiles' table has Phi itself in 32 quadratics of x over [-4, 4), minimax in a
 begins at k / 4, or at k / 4 - 8 from k = 16 on: the index is the low bits of floor(4 x).
 """
 import math
-import re
 import textwrap
 
 import numpy as np
@@ -22,6 +21,19 @@ def h(t):
     return np.array([v * 0.5 * math.erfc(v / math.sqrt(2)) for v in t])
 
 
+def minimax(rows, target, rounds):
+    """The largest error of rows @ c, and c, by least squares whose weights follow the error."""
+    weights, best = np.ones(len(target)) / len(target), (np.inf, None)
+    for _ in range(rounds):
+        c, *_ = np.linalg.lstsq(rows * np.sqrt(weights)[:, None], target * np.sqrt(weights), rcond=None)
+        error = abs(rows @ c - target)
+        if error.max() < best[0]:
+            best = error.max(), c
+        weights *= error + 1e-18
+        weights /= weights.sum()
+    return best
+
+
 def fit(low, high, variable, degree, first):
     """Coefficients of h on [low, high] in variable(t), without a constant term in the first interval."""
     count = 200
@@ -29,15 +41,16 @@ def fit(low, high, variable, degree, first):
     y, v = h(t), variable(t)
     powers = np.stack([v**i for i in range(1 if first else 0, degree + 1)], 1)
     size = np.abs(powers).max(0)
-    weights, best = np.ones(count) / count, (np.inf, None)
-    for _ in range(60):
-        c, *_ = np.linalg.lstsq(powers / size / y[:, None] * np.sqrt(weights)[:, None], np.sqrt(weights), rcond=None)
-        error = abs(powers / size @ c / y - 1)
-        if error.max() < best[0]:
-            best = error.max(), c / size
-        weights *= error + 1e-18
-        weights /= weights.sum()
-    return best[0], np.concatenate([[0], best[1]]) if first else best[1]
+    error, c = minimax(powers / size / y[:, None], np.ones(count), 60)
+    c /= size
+    return error, np.concatenate([[0], c]) if first else c
+
+
+def print_columns(rows):
+    for column in rows.T:
+        values = ["0" if v == 0 else float(v).hex().replace("0000000p", "p") + "f" for v in np.float32(column)]
+        text = "{" + ", ".join(values) + "},"
+        print(textwrap.fill(text, 120, initial_indent="    ", subsequent_indent="     "))
 
 
 def table(name, degree, index, inverse, variable):
@@ -49,10 +62,7 @@ def table(name, degree, index, inverse, variable):
         rows.append(c)
     rows.append(np.zeros(degree + 1))
     print(f"/* {name}: relative error {worst:.1e} up to t = {inverse(INTERVALS - 1.5):.2f} */")
-    for column in -np.array(rows).T:
-        values = ["0" if v == 0 else float(v).hex().replace("0000000p", "p") + "f" for v in np.float32(column)]
-        text = "{" + ", ".join(values) + "},"
-        print(textwrap.fill(text, 120, initial_indent="    ", subsequent_indent="     "))
+    print_columns(-np.array(rows))
 
 
 A, B, STEP = 1.9, 0.53, 0.2
@@ -68,16 +78,7 @@ def piece(low):
     """Coefficients of x^2, x and 1, and the absolute error, of Phi from low to low + 1/4."""
     x = low + 0.125 + 0.125 * np.cos((np.arange(400) + 0.5) / 400 * np.pi)
     s = x - low
-    powers, y = np.stack([s * 0 + 1, s, s * s], 1), phi(x)
-    weights, best = np.ones(400) / 400, (np.inf, None)
-    for _ in range(200):
-        c, *_ = np.linalg.lstsq(powers * np.sqrt(weights)[:, None], y * np.sqrt(weights), rcond=None)
-        error = abs(powers @ c - y)
-        if error.max() < best[0]:
-            best = error.max(), c
-        weights *= error + 1e-18
-        weights /= weights.sum()
-    error, (c, b, a) = best
+    error, (c, b, a) = minimax(np.stack([s * 0 + 1, s, s * s], 1), phi(x), 200)
     return (a, b - 2 * a * low, c - b * low + a * low * low), error
 
 
@@ -92,7 +93,4 @@ def first_piece():
 
 pieces = [piece(k / 4 if k < 16 else k / 4 - 8) if k != 16 else first_piece() for k in range(INTERVALS)]
 print(f"/* tiles: absolute error {max(error for _, error in pieces):.1e} */")
-for column in np.array([c for c, _ in pieces]).T:
-    values = [re.sub("0+p", "p", float(v).hex()) + "f" for v in np.float32(column)]
-    text = "{" + ", ".join(values) + "},"
-    print(textwrap.fill(text, 120, initial_indent="    ", subsequent_indent="     "))
+print_columns(np.array([c for c, _ in pieces]))
