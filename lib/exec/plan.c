@@ -9,7 +9,7 @@
 /* oneDNN: a stage is cut into at least this many tiles where its windows allow it, so that threads find work. */
 #define TILES_WANTED 8
 /* oneDNN: with fewer windows than this, threads share the layers of one tile. With AMX they do so wherever one tile is
- * enough: each of them reads half of the weights then, and memory is what small images wait for. */
+ * enough: each of them reads its share of the weights then, and memory is what small images wait for. */
 #define WIDE_WINDOWS 4
 /* AMX: tiles of a thread at least, so that one that is held up can be helped. */
 #define TILES_OF_THREAD 2
@@ -63,21 +63,16 @@ static int32_t tile_rows(const sw_stage *stage, int32_t tokens, int32_t slots)
     return rows;
 }
 
-static int32_t ceil_div(int64_t a, int64_t b)
-{
-    return (int32_t)((a + b - 1) / b);
-}
-
 /* AMX: tiles of about as many rows, as many for each thread; few, for each reads all weights. Where there are many, the
  * largest have half a window to spare, so that no window is left over. */
 static int32_t tile_count(const sw_stage *stage, int32_t tokens, int32_t threads)
 {
-    const int64_t rows = sw_menu_largest(&stage->menu);
-    int32_t of_thread = ceil_div(tokens, rows * threads);
+    const int32_t rows = sw_menu_largest(&stage->menu);
+    int32_t of_thread = sw_ceil_div(sw_ceil_div(tokens, rows), threads);
     if (of_thread < TILES_OF_THREAD)
         of_thread = threads > 1 ? TILES_OF_THREAD : 1;
     else if (of_thread >= MANY_TILES && rows > stage->slots)
-        of_thread = ceil_div(tokens, (rows - stage->slots / 2) * threads);
+        of_thread = sw_ceil_div(sw_ceil_div(tokens, rows - stage->slots / 2), threads);
     return threads * of_thread;
 }
 

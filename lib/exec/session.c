@@ -281,6 +281,12 @@ static swin_status run_batch(sw_session *session, const sw_pixels *pixels, size_
     return SWIN_OK;
 }
 
+static swin_status make_plan(sw_session *session, const int32_t canvas[2], int32_t stages, swin_error *err)
+{
+    return sw_plan_make(&session->plan, session->network, sw_pool_threads(session->run.pool), canvas[0], canvas[1],
+                        stages, err);
+}
+
 swin_status sw_session_run(sw_session *session, const sw_pixels *pixels, size_t count, const int32_t canvas[2],
                            const swin_maps *maps, swin_error *err)
 {
@@ -289,8 +295,7 @@ swin_status sw_session_run(sw_session *session, const sw_pixels *pixels, size_t 
         if (maps->data[s] != NULL)
             stages = s + 1;
     }
-    SW_TRY(sw_plan_make(&session->plan, session->network, sw_pool_threads(session->run.pool), canvas[0],
-                        canvas[1], stages, err));
+    SW_TRY(make_plan(session, canvas, stages, err));
     double start = 0;
     if (session->profiling) {
         memset(&session->profile, 0, sizeof session->profile);
@@ -331,8 +336,7 @@ swin_status sw_session_attention(sw_session *session, const sw_pixels *pixels, c
     /* A plan that reaches further, made for a run of this size, serves as well. */
     const bool planned = session->plan.image[0] == canvas[0] && session->plan.image[1] == canvas[1];
     const int32_t stages = planned && session->plan.stages > request->stage ? session->plan.stages : request->stage + 1;
-    SW_TRY(sw_plan_make(&session->plan, session->network, sw_pool_threads(session->run.pool), canvas[0],
-                        canvas[1], stages, err));
+    SW_TRY(make_plan(session, canvas, stages, err));
     SW_TRY(make_room(session, 1, err));
     const int32_t threads = sw_dnn_single_thread();
     swin_status status = run_up_to(session, pixels, request, err);
