@@ -32,16 +32,22 @@ static int failure;
 static size_t piece;      /* the most that one read returns; 0: all    */
 static int interruptions; /* before each read, and each opened file    */
 
+/* Whether a call is one that fails or is interrupted; errno says how. */
 static bool fails(void)
 {
-    return atomic_fetch_sub(&calls_left, 1) == 0;
+    const bool now = atomic_fetch_sub(&calls_left, 1) == 0;
+    if (now)
+        errno = failure;
+    return now;
 }
 
 static bool is_interrupted(void)
 {
     static _Thread_local int interrupted;
-    if (interrupted++ < interruptions)
+    if (interrupted++ < interruptions) {
+        errno = EINTR;
         return true;
+    }
     interrupted = 0;
     return false;
 }
@@ -51,14 +57,8 @@ static bool is_interrupted(void)
     ssize_t __wrap_##name(int descriptor, void *dst, size_t count, off_t at);                  \
     ssize_t __wrap_##name(int descriptor, void *dst, size_t count, off_t at)                   \
     {                                                                                          \
-        if (is_interrupted()) {                                                                \
-            errno = EINTR;                                                                     \
+        if (is_interrupted() || fails())                                                       \
             return -1;                                                                         \
-        }                                                                                      \
-        if (fails()) {                                                                         \
-            errno = failure;                                                                   \
-            return -1;                                                                         \
-        }                                                                                      \
         return __real_##name(descriptor, dst, piece > 0 && count > piece ? piece : count, at); \
     }
 WRAP_READ(pread)
@@ -69,10 +69,8 @@ WRAP_READ(pread64)
     int __wrap_##name(int descriptor, struct stat *info); \
     int __wrap_##name(int descriptor, struct stat *info)  \
     {                                                     \
-        if (fails()) {                                    \
-            errno = failure;                              \
+        if (fails())                                      \
             return -1;                                    \
-        }                                                 \
         return __real_##name(descriptor, info);           \
     }
 WRAP_EXAMINE(fstat)
@@ -83,14 +81,8 @@ WRAP_EXAMINE(fstat64)
     int __wrap_##name(const char *path, int flags, ...); \
     int __wrap_##name(const char *path, int flags, ...)  \
     {                                                    \
-        if (is_interrupted()) {                          \
-            errno = EINTR;                               \
+        if (is_interrupted() || fails())                 \
             return -1;                                   \
-        }                                                \
-        if (fails()) {                                   \
-            errno = failure;                             \
-            return -1;                                   \
-        }                                                \
         return __real_##name(path, flags);               \
     }
 WRAP_OPEN(open)
