@@ -121,8 +121,9 @@ static void check_hints(const sw_hints *hints)
     TARGET_REQUIRE(hints->window[1] >= 0 && hints->window[1] <= SW_MAX_IMAGE_SIZE);
     TARGET_REQUIRE(hints->image_size[0] >= 0 && hints->image_size[0] <= SW_MAX_IMAGE_SIZE);
     TARGET_REQUIRE(hints->image_size[1] >= 0 && hints->image_size[1] <= SW_MAX_IMAGE_SIZE);
+    /* Pre-training windows that are too large are kept, for the message that refuses them. */
     for (int s = 0; s < SWIN_MAX_STAGES; s++)
-        TARGET_REQUIRE(hints->pretrained[s] >= 0 && hints->pretrained[s] <= SW_MAX_IMAGE_SIZE);
+        TARGET_REQUIRE(hints->pretrained[s] >= 0 || hints->pretrained[s] == SW_HINT_WRONG);
 }
 
 static void hints(bool named, const uint8_t *data, size_t size)
