@@ -133,9 +133,10 @@ static const char *kind_of(const unsigned char *magic, size_t count)
     return NULL;
 }
 
-static bool check_signature(FILE *stream, const char *path, struct failure *failure)
+/* The signature, and that there are pixels: libpng's own words for a picture without any do not say so. */
+static bool check_start(FILE *stream, const char *path, struct failure *failure)
 {
-    unsigned char magic[16];
+    unsigned char magic[24];
     const size_t count = fread(magic, 1, sizeof magic, stream);
     if (ferror(stream))
         return failure_set(failure, "%s: cannot be read: %s", path, failure_of_errno(errno));
@@ -145,6 +146,12 @@ static bool check_signature(FILE *stream, const char *path, struct failure *fail
         const char *kind = kind_of(magic, count);
         return failure_set(failure, "%s: %s%s, not a PNG; convert it to PNG first", path,
                            kind != NULL ? "is " : "is no picture that is known here", kind != NULL ? kind : "");
+    }
+    if (count == sizeof magic && memcmp(magic + 12, "IHDR", 4) == 0) {
+        const png_uint_32 width = png_get_uint_32(magic + 16), height = png_get_uint_32(magic + 20);
+        if (width == 0 || height == 0)
+            return failure_set(failure, "%s: has %u x %u pixels, expected at least 1 x 1", path, (unsigned)width,
+                               (unsigned)height);
     }
     rewind(stream);
     return true;
@@ -156,7 +163,7 @@ static bool read_file(struct reader *reader)
     reader->stream = regular_file_open(reader->path, reader->failure);
     if (reader->stream == NULL)
         return false;
-    if (!check_signature(reader->stream, reader->path, reader->failure))
+    if (!check_start(reader->stream, reader->path, reader->failure))
         goto out;
     reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, reader, on_error, on_warning);
     reader->info = reader->png != NULL ? png_create_info_struct(reader->png) : NULL;

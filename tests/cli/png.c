@@ -156,8 +156,8 @@ static void refuses_sizes(void **state)
         {"a bomb", 30000, 30000, "over the limit of 256000000"},
         {"a long bomb", 2147483647, 1, "over the limit"},
         {"the largest", 2147483647, 2147483647, "over the limit"},
-        {"no column", 0, 5, "broken PNG"},
-        {"no row", 5, 0, "broken PNG"},
+        {"no column", 0, 5, "has 0 x 5 pixels, expected at least 1 x 1"},
+        {"no row", 5, 0, "has 5 x 0 pixels, expected at least 1 x 1"},
         {"too many columns for PNG", 0x80000001, 1, "broken PNG"},
         {"pixels that are not there", 100, 100, "broken PNG"},
     };
