@@ -60,6 +60,27 @@ uint32_t swin_abi_version(void)
     return SWIN_ABI_VERSION;
 }
 
+size_t swin_struct_size(const char *name)
+{
+#define SIZE_OF(type) {#type, sizeof(type)}
+    static const struct {
+        const char *name;
+        size_t size;
+    } structs[] = {
+        SIZE_OF(swin_error),           SIZE_OF(swin_selftest_result),   SIZE_OF(swin_config),
+        SIZE_OF(swin_model_params),    SIZE_OF(swin_model_info),        SIZE_OF(swin_output_info),
+        SIZE_OF(swin_session_params),  SIZE_OF(swin_image),             SIZE_OF(swin_maps),
+        SIZE_OF(swin_session_info),    SIZE_OF(swin_profile),           SIZE_OF(swin_attention_request),
+        SIZE_OF(swin_attention_info),  SIZE_OF(swin_attention),
+    };
+#undef SIZE_OF
+    for (size_t i = 0; name != NULL && i < sizeof structs / sizeof structs[0]; i++) {
+        if (strcmp(name, structs[i].name) == 0)
+            return structs[i].size;
+    }
+    return 0;
+}
+
 swin_status swin_selftest(size_t index, swin_selftest_result *result, size_t struct_size, swin_error *err)
 {
     sw_error_reset(err);

@@ -89,6 +89,11 @@ SWIN_API const char *swin_version_string(void);
 /* SWIN_ABI_VERSION of the loaded library; a program whose header says otherwise must not call on. */
 SWIN_API uint32_t swin_abi_version(void);
 
+/* The size in bytes that the loaded library gives a struct of this header, by its name, "swin_image"; 0 for any other
+ * name and for NULL. For bindings that write structs down a second time: theirs must not be larger where struct_size
+ * comes first, and must be equal elsewhere. Thread-safety: any thread. */
+SWIN_API size_t swin_struct_size(const char *name);
+
 /* What swin_selftest() found out about one kernel. Strings are static. */
 typedef struct swin_selftest_result {
     size_t struct_size;

@@ -323,6 +323,9 @@ static void versions_and_statuses_have_names(void **state)
     assert_int_equal(sscanf(swin_version_string(), "%u.%u.%u", &major, &minor, &patch), 3);
     assert_int_equal(swin_version(), major * 10000 + minor * 100 + patch);
     assert_int_equal(swin_abi_version(), SWIN_ABI_VERSION);
+    assert_true(swin_struct_size("swin_image") == sizeof(swin_image));
+    assert_true(swin_struct_size("swin_attention") == sizeof(swin_attention));
+    assert_true(swin_struct_size("swin_session") == 0 && swin_struct_size("") == 0 && swin_struct_size(NULL) == 0);
     assert_non_null(swin_config_preset_name(0));
     assert_null(swin_config_preset_name(SIZE_MAX));
 }

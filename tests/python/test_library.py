@@ -48,6 +48,33 @@ def test_the_version_is_the_headers():
 
 def test_every_struct_is_known():
     assert re.findall(r"^typedef struct (swin_\w+) \{", header("swin.h"), re.M) == list(prototypes.STRUCTS)
+    for name, struct in prototypes.STRUCTS.items():
+        assert prototypes.library().swin_struct_size(name.encode()) == prototypes.sizeof(struct), name
+
+
+def test_structs_of_other_sizes_are_refused(monkeypatch):
+    """One that grows may be larger in the library; none may be smaller, and a final one has one size."""
+    loaded = prototypes.library()
+    size = prototypes.sizeof(prototypes.SwinImage)
+
+    class Image(prototypes.Structure):
+        _fields_ = [*prototypes.SwinImage._fields_, ("more", prototypes.c_uint64)]
+
+    class OutputInfo(prototypes.Structure):
+        _fields_ = prototypes.SwinOutputInfo._fields_[:-1]
+
+    class Maps(prototypes.Structure):
+        _fields_ = prototypes.SwinMaps._fields_[:-1]
+
+    monkeypatch.setitem(prototypes.STRUCTS, "swin_maps", Maps)
+    assert prototypes._checked(loaded, "it") is loaded
+    for name, struct, sizes in (("swin_image", Image, f"{size} bytes, this package needs {size + 8}"),
+                                ("swin_output_info", OutputInfo, "24 bytes, this package needs 20")):
+        with monkeypatch.context() as other:
+            other.setitem(prototypes.STRUCTS, name, struct)
+            with pytest.raises(libswin.LibraryError) as raised:
+                prototypes._checked(loaded, "it")
+            assert str(raised.value) == f"it has {name} of {sizes}"
 
 
 def test_every_function_is_known_with_its_number_of_arguments():
@@ -57,12 +84,11 @@ def test_every_function_is_known_with_its_number_of_arguments():
         count = 0 if arguments.strip() == "void" else arguments.count(",") + 1
         assert count == len(prototypes.FUNCTIONS[name][1]), name
     for name, (result, _) in prototypes.FUNCTIONS.items():
-        returns = re.search(
-    rf"^SWIN_API (?:SWIN_NODISCARD )?([\w ]+[ *]+){name}\(",
-    header("swin.h"),
-     re.M).group(1).strip()
-        assert {"swin_status": "c_int", "void": "None", "const char *": "c_char_p", "uint32_t": "c_uint"}[returns] == \
-            (result.__name__ if result else "None"), name
+        declaration = rf"^SWIN_API (?:SWIN_NODISCARD )?([\w ]+[ *]+){name}\("
+        returns = re.search(declaration, header("swin.h"), re.M).group(1).strip()
+        expected = {"swin_status": "c_int", "void": "None", "const char *": "c_char_p", "uint32_t": "c_uint",
+                    "size_t": "c_ulong"}[returns]
+        assert (result.__name__ if result else "None") == expected, name
 
 
 @pytest.mark.parametrize("enum, prefix, names", [

@@ -137,6 +137,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "swin_version": (c_uint32, []),
     "swin_version_string": (c_char_p, []),
     "swin_status_string": (c_char_p, [_Status]),
+    "swin_struct_size": (c_size_t, [c_char_p]),
     "swin_selftest": (_Status, [c_size_t, POINTER(SwinSelftestResult), c_size_t, _Error]),
     "swin_config_preset": (_Status, [POINTER(SwinConfig), c_size_t, c_char_p, _Error]),
     "swin_config_preset_name": (c_char_p, [c_size_t]),
@@ -247,4 +248,8 @@ def _checked(loaded: CDLL, path: str) -> CDLL:
         except AttributeError:
             raise LibraryError(f"{path} is too old: it has no {name}") from None
         function.restype, function.argtypes = result, arguments
+    for name, struct in STRUCTS.items():
+        ours, theirs = sizeof(struct), loaded.swin_struct_size(name.encode())
+        if theirs < ours or (theirs > ours and struct._fields_[0][0] != "struct_size"):
+            raise LibraryError(f"{path} has {name} of {theirs} bytes, this package needs {ours}")
     return loaded
