@@ -61,9 +61,10 @@ static swin_status check_normalisation(const swin_image *image, size_t index, sw
 }
 
 swin_status sw_take_image(sw_pixels *pixels, int32_t canvas[2], const swin_image *image, size_t index,
-                              swin_error *err)
+                          swin_error *err)
 {
-    SW_TRY(sw_require(image->data, "image data", err));
+    if (image->data == NULL)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: data is NULL", index);
     const bool planar = image->format == SWIN_PIXEL_F32_PLANAR;
     if (image->format < SWIN_PIXEL_RGB8 || image->format > SWIN_PIXEL_F32_PLANAR)
         return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: format is %d, expected a swin_pixel_format", index,

@@ -86,7 +86,8 @@ SWIN_API uint32_t swin_version(void);
 /* The same as text, "0.1.0". Thread-safety: any thread. */
 SWIN_API const char *swin_version_string(void);
 
-/* SWIN_ABI_VERSION of the loaded library; a program whose header says otherwise must not call on. */
+/* SWIN_ABI_VERSION of the loaded library; a program whose header says otherwise must not call on.
+ * Thread-safety: any thread. */
 SWIN_API uint32_t swin_abi_version(void);
 
 /* The size in bytes that the loaded library gives a struct of this header, by its name, "swin_image"; 0 for any other
@@ -166,7 +167,8 @@ typedef struct swin_config {
 SWIN_API SWIN_NODISCARD swin_status swin_config_preset(swin_config *config, size_t struct_size, const char *name,
                                                        swin_error *err);
 
-/* The names that swin_config_preset() knows, in order; NULL from the first index that is too large on. */
+/* The names that swin_config_preset() knows, in order; NULL from the first index that is too large on. They are static.
+ * Thread-safety: any thread. */
 SWIN_API const char *swin_config_preset_name(size_t index);
 
 /* ---------------------------------------------------------------------------------------------------------------
@@ -206,7 +208,8 @@ typedef struct swin_model_params {
                            tensors, e.g. "teacher.backbone."; NULL: the only one                             */
 } swin_model_params;
 
-/* Sets every field to its default. `struct_size` is sizeof(swin_model_params) of the caller. */
+/* Sets every field to its default. `struct_size` is sizeof(swin_model_params) of the caller. NULL is fine.
+ * Thread-safety: any thread. */
 SWIN_API void swin_model_params_init(swin_model_params *params, size_t struct_size);
 
 /* Opens a safetensors checkpoint (or a Hugging Face *.safetensors.index.json with its shards), recognises its naming,
@@ -225,7 +228,8 @@ SWIN_API SWIN_NODISCARD swin_status swin_model_open(const char *path, const swin
 
 /* Makes a model of any configuration with pseudo-random weights, the same for the same configuration and seed on every
  * machine. For tests, benchmarks and demonstrations. `params` may be NULL; only its `precision` counts.
- * Ownership and returns as swin_model_open(). Thread-safety: any thread. */
+ * On success *model is to be released with swin_model_destroy(); on failure it is NULL.
+ * Returns SWIN_OK, ARGUMENT, LIMIT, NO_MEMORY, BACKEND. Thread-safety: any thread. */
 SWIN_API SWIN_NODISCARD swin_status swin_model_create_random(const swin_config *config, uint64_t seed,
                                                              const swin_model_params *params, swin_model **model,
                                                              swin_error *err);
@@ -304,7 +308,8 @@ typedef struct swin_session_params {
     int32_t profile;   /* 1: measure where a run spends its time, for swin_session_get_profile()            */
 } swin_session_params;
 
-/* Sets every field to its default. `struct_size` is sizeof(swin_session_params) of the caller. */
+/* Sets every field to its default. `struct_size` is sizeof(swin_session_params) of the caller. NULL is fine.
+ * Thread-safety: any thread. */
 SWIN_API void swin_session_params_init(swin_session_params *params, size_t struct_size);
 
 /* Makes a session; `params` may be NULL. On success *session is to be released with swin_session_destroy(), on
@@ -339,7 +344,7 @@ typedef struct swin_image {
 } swin_image;
 
 /* Sets every field to its default: RGB8, dense, ImageNet's mean 123.675, 116.28, 103.53 and std 58.395, 57.12, 57.375.
- * `struct_size` is sizeof(swin_image) of the caller. */
+ * `struct_size` is sizeof(swin_image) of the caller. NULL is fine. Thread-safety: any thread. */
 SWIN_API void swin_image_init(swin_image *image, size_t struct_size);
 
 typedef enum swin_layout {
@@ -357,10 +362,11 @@ typedef struct swin_maps {
     size_t capacity[SWIN_MAX_STAGES]; /* how many floats there are behind data[level]; at least N * C * H * W   */
 } swin_maps;
 
-/* Zeroes every field. `struct_size` is sizeof(swin_maps) of the caller. */
+/* Zeroes every field. `struct_size` is sizeof(swin_maps) of the caller. NULL is fine. Thread-safety: any thread. */
 SWIN_API void swin_maps_init(swin_maps *maps, size_t struct_size);
 
-/* Computes the chosen maps of `count` >= 1 images whose canvases (image size where no canvas is given) are equal.
+/* Computes the chosen maps of `count` >= 1 images whose canvases (image size where no canvas is given) are equal: the
+ * network of [V1] 3.1 and 3.2, or [V2] 3.2 and 3.3, padded, shifted and masked as the model's lineage does it.
  *
  * Each image's maps are bit for bit what a run of that image alone gives, whatever the batch, the thread count or the
  * session. Images and maps must not overlap. After a failure the contents of the maps are undefined and the session can
@@ -455,7 +461,8 @@ typedef struct swin_attention_request {
     int32_t reserved; /* 0                                                                                       */
 } swin_attention_request;
 
-/* Zeroes every field but `head`: SWIN_HEAD_MEAN. `struct_size` is sizeof(swin_attention_request) of the caller. */
+/* Zeroes every field but `head`: SWIN_HEAD_MEAN. `struct_size` is sizeof(swin_attention_request) of the caller. NULL is
+ * fine. Thread-safety: any thread. */
 SWIN_API void swin_attention_request_init(swin_attention_request *request, size_t struct_size);
 
 /* What a request comes to. Pairs are {rows, columns}. */
@@ -494,7 +501,8 @@ typedef struct swin_attention {
     size_t token_capacity;  /* how many entries there are behind tokens; at least token_count                    */
 } swin_attention;
 
-/* Zeroes every field. `struct_size` is sizeof(swin_attention) of the caller. */
+/* Zeroes every field. `struct_size` is sizeof(swin_attention) of the caller. NULL is fine.
+ * Thread-safety: any thread. */
 SWIN_API void swin_attention_init(swin_attention *attention, size_t struct_size);
 
 /* Computes the weights that a request asks for of one image.

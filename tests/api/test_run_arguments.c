@@ -320,7 +320,7 @@ static const struct {
     CASE(count_0, ARGUMENT, "count is 0 images, expected 1 to 1048576"),
     CASE(count_too_large, ARGUMENT, "count is 1048577"),
     CASE(count_huge, ARGUMENT, "count is 18446744073709551615"),
-    CASE(no_data, ARGUMENT, "data is NULL"),
+    CASE(no_data, ARGUMENT, "image 1: data is NULL"),
     CASE(format_0, ARGUMENT, "image 0: format is 0"),
     CASE(format_4, ARGUMENT, "image 1: format is 4"),
     CASE(format_negative, ARGUMENT, "image 0: format is -1"),

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The functions that swin.h declares, that swin.map names and that the library exports are the same.
+# The functions that swin.h declares, that swin.map names and that the library exports are the same, and swin.h says of
+# each from which threads it may be called.
 #
 #   symbols.sh SWIN_H SWIN_MAP LIBRARY
 set -eu
@@ -25,4 +26,7 @@ if unprefixed=$(grep -v '^swin_' "$work/library"); then
     echo "exported without the prefix swin_: $unprefixed" >&2
     exit 1
 fi
+# The comment that ends right before a declaration is the declaration's.
+silent=$(awk '/^\/\*/ { said = 0 } /Thread-safety: / { said = 1 } /^SWIN_API/ { if (!said) print; said = 0 }' "$header")
+test -z "$silent" || { echo "$header says nothing about threads of: $silent" >&2; exit 1; }
 echo "$count functions"
