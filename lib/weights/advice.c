@@ -53,7 +53,9 @@ swin_status sw_fail_pickled(const char *path, const char *what, swin_error *err)
     const char *dot = strrchr(name, '.');
     const size_t length = strlen(path);
     const size_t stem = dot != NULL && dot > name ? (size_t)(dot - path) : length;
-    if (shell_word(path, length, "", from, sizeof from) && shell_word(path, stem, ".safetensors", to, sizeof to) &&
+    /* A file that is called what it is not keeps its name: nothing is converted onto itself. */
+    const char *ending = strcmp(path + stem, ".safetensors") == 0 ? ".converted.safetensors" : ".safetensors";
+    if (shell_word(path, length, "", from, sizeof from) && shell_word(path, stem, ending, to, sizeof to) &&
         strlen(what) + length + strlen(from) + strlen(to) + sizeof COMMAND + 60 < sizeof err->message)
         (void)snprintf(command, sizeof command, COMMAND " %s %s", from, to);
     else

@@ -426,6 +426,11 @@ static void other_formats_get_the_command_that_converts_them(void **state)
         must_fail(in_directory("other"), LIMIT, SWIN_ERR_FORMAT, cases[i].what);
         must_fail(in_directory("other"), LIMIT, SWIN_ERR_FORMAT, command);
     }
+    /* Nothing is to be converted onto itself. */
+    snprintf(command, sizeof command, "libswin convert %s.safetensors %s.converted.safetensors", in_directory("other"),
+             in_directory("other"));
+    write_bytes(in_directory("other.safetensors"), cases[0].bytes, cases[0].length);
+    must_fail(in_directory("other.safetensors"), LIMIT, SWIN_ERR_FORMAT, command);
     /* What no command converts is called by its name. */
     static const struct {
         const char *bytes;
