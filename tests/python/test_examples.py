@@ -38,7 +38,7 @@ def modules():
 
 @pytest.mark.parametrize("name", modules())
 def test_of_docstrings(name):
-    if name == "libswin.backbone":
+    if name in ("libswin.backbone", "libswin.uncompiled"):
         pytest.importorskip("torch")
     module = importlib.import_module(name)
     failed, tried = doctest.testmod(module)

@@ -65,7 +65,7 @@ def test_tensors_as_out(model):
 
 
 @pytest.mark.parametrize("names, keys", [
-    (None, None), ("res", ["res3", "res4"]), ("p", ["p1", "p2"]), (["a", "b"], ["a", "b"]),
+    (None, None), ("c", ["c3", "c4"]), ("res", ["res3", "res4"]), ("p", ["p1", "p2"]), (["a", "b"], ["a", "b"]),
 ])
 def test_the_conventions_of_detectors(model, names, keys):
     backbone = libswin.torch_backbone(model, out_indices=(1, 2), names=names)
@@ -92,10 +92,51 @@ def test_it_is_a_module(model):
         assert same(detector.backbone(images.detach()), model(images.detach(), levels=[0]))
 
 
+class Head(torch.nn.Module):
+    """A detector in small: something before the backbone, something behind it."""
+
+    def __init__(self, backbone):
+        super().__init__()
+        self.backbone, self.neck = backbone, torch.nn.Conv2d(32, 4, 1)
+
+    def forward(self, images):
+        maps = self.backbone(images + 1)
+        return self.neck(2 * (maps["c2"] if isinstance(maps, dict) else maps[0]))
+
+
+@pytest.mark.skipif(not hasattr(torch, "compiler"), reason="needs torch.compiler")
+@pytest.mark.parametrize("names", [None, "c"])
+def test_it_is_a_break_in_a_compiled_graph(model, names):
+    """What lies before and behind it is compiled, and only once."""
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph
+
+    detector = Head(libswin.torch_backbone(model, out_indices=(0, 1), names=names))
+    compiled = torch.compile(detector, backend=backend)
+    for images in torch.randn(2, 1, 3, 40, 50):
+        with torch.inference_mode():
+            assert torch.equal(compiled(images), detector(images))
+    assert len(graphs) == 2
+    torch.compile(detector, backend="eager")(images).sum().backward()
+    assert detector.neck.weight.grad.abs().sum() > 0
+    alone = torch.compile(detector.backbone, backend="eager")(images)
+    assert same(alone.values() if names else alone, model(images, levels=(0, 1)))
+
+
+def test_importing_it_does_not_import_the_compiler():
+    """Which takes as long as PyTorch itself."""
+    program = ("import sys, torch; before = 'torch._dynamo' in sys.modules; import libswin.backbone\n"
+               "assert before or 'torch._dynamo' not in sys.modules")
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
 @pytest.mark.parametrize("options, message", [
     ({"out_indices": ()}, "out_indices are"),
     ({"out_indices": (0, 3)}, r"out_indices are \(0, 3\), levels from 0 to 2"),
-    ({"out_indices": (0,), "names": "c"}, "names is 'c'"),
+    ({"out_indices": (0,), "names": "stage"}, "names is 'stage', c, res, p, or"),
     ({"out_indices": (0,), "names": ["a", "b"]}, "names has 2 entries"),
     ({"out_indices": (0,), "window": 3}, "window given with a model"),
 ])

@@ -22,18 +22,7 @@ class ShapeSpec(NamedTuple):
 
 
 class Backbone(torch.nn.Module):
-    """Computes feature maps with libswin: tensors [N, 3, H, W] in, tensors [N, C, H, W] out, without gradients.
-
-    source        path of a safetensors checkpoint, or a `libswin.Model`
-    out_indices   which levels, e.g. (1, 2, 3)
-    names         None: a tuple of maps, as mmdetection's necks take it. "res": a dictionary of res2 to res5, as in
-                  Mask2Former; "p": of p0 to p3, as in detectron2; or a list with a name per level
-    precision, threads   as in `Model.__call__`
-    options       as in `libswin.load`
-
-    The input is normalised already, as every detector's data preprocessor leaves it; tensors on another device or of
-    another type make the way there and back.
-    """
+    """Computes feature maps with libswin; made by `libswin.torch_backbone`, which describes the arguments."""
 
     size_divisibility = 0
 
@@ -52,9 +41,9 @@ class Backbone(torch.nn.Module):
             raise ArgumentError(
                 f"out_indices are {self.out_indices}, levels from 0 to {len(self.num_features) - 1} expected")
         if isinstance(names, str):
-            first = {"res": 2, "p": 0}.get(names)
+            first = {"c": 2, "res": 2, "p": 0}.get(names)
             if first is None:
-                raise ArgumentError(f"names is {names!r}, res, p, or a name per level expected")
+                raise ArgumentError(f"names is {names!r}, c, res, p, or a name per level expected")
             names = [f"{names}{first + level}" for level in self.out_indices]
         elif names is not None and len(names) != len(self.out_indices):
             raise ArgumentError(
@@ -62,6 +51,14 @@ class Backbone(torch.nn.Module):
         self.names = None if names is None else list(names)
 
     def forward(self, images: torch.Tensor) -> Union[tuple[torch.Tensor, ...], dict[str, torch.Tensor]]:
+        # torch.compile cannot look into a C library: what lies around this is compiled, and this is called as it is.
+        # What says so takes as long to import as PyTorch itself, so it waits until somebody compiles.
+        if hasattr(torch, "compiler") and torch.compiler.is_compiling():
+            from .uncompiled import compute
+            return compute(self, images)
+        return self._compute(images)
+
+    def _compute(self, images: torch.Tensor) -> Union[tuple[torch.Tensor, ...], dict[str, torch.Tensor]]:
         if images.dim() != 4 or images.shape[1] != 3:
             raise ArgumentError(f"images are {list(images.shape)}, [N, 3, H, W] expected")
         pixels = images.detach().to("cpu", torch.float32)
