@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import os
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -462,6 +464,13 @@ def test_parameters_of_load():
                              ({"window": "7"}, "window is '7'")):
         with pytest.raises((libswin.ArgumentError, ValueError), match=message):
             libswin.load(path, **options)
+
+
+def test_a_backbone_takes_and_tells_what_load_takes():
+    of_load = inspect.signature(libswin.load).parameters
+    ours = inspect.signature(libswin.torch_backbone).parameters
+    assert all(ours[name] == of_load[name] for name in of_load if name != "path")
+    assert all(re.search(rf"\b{name}\b", libswin.torch_backbone.__doc__) for name in ours)
 
 
 def test_files_that_cannot_be_opened(tmp_path):

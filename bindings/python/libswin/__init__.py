@@ -15,10 +15,11 @@ a model travels as its file's path.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from .attention import Attention
-from .config import Config, preset, preset_names
+from .config import Config, Window, preset, preset_names
 from .errors import (ArgumentError, BackendError, ConvertError, Error, FileError, FormatError, InternalError,
                      LibraryError, LimitError, MismatchError, NoMemoryError, StateError, UnsupportedError)
 from .model import Info, Model, OutputShape, SessionInfo, load, random
@@ -48,8 +49,36 @@ def library_version() -> str:
     return library().swin_version_string().decode()
 
 
-def torch_backbone(source: Any, **options: Any) -> "Backbone":
-    """A `torch.nn.Module` that stands in for the backbone of an mmdetection or detectron2 model; see `Backbone`."""
+def torch_backbone(source: Union[str, "os.PathLike[str]", Model], *, out_indices: Sequence[int] = (0, 1, 2, 3),
+                   names: Union[None, str, Sequence[str]] = None, precision: str = "auto", threads: int = 0,
+                   version: int = 0, lineage: str = "auto", window: Optional[Window] = None,
+                   pretrained_window: Optional[Window] = None, image_size: Optional[Sequence[int]] = None,
+                   out_norm: str = "auto", max_header_bytes: int = 0, prefix: Optional[str] = None) -> "Backbone":
+    """A `torch.nn.Module` in place of a detector's backbone: tensors [N, 3, H, W] in, tensors [N, C, H, W] out.
+
+    source        path of a safetensors checkpoint, or a `libswin.Model`
+    out_indices   which levels, e.g. (1, 2, 3)
+    names         None: a tuple of maps, as mmdetection's necks take it. A dictionary of them otherwise: "res", of res2
+                  to res5, as in Mask2Former; "p", of p0 to p3, as in detectron2; "c", of c2 to c5; or a name for each
+                  of out_indices, in their order
+    precision     "auto", "f32" or "bf16", and
+    threads       how many work on a call, 0: one per CPU; both as in `Model.__call__`
+
+    version, lineage, window, pretrained_window, image_size, out_norm, max_header_bytes, prefix: of the checkpoint, as
+    in `load`; not with a `libswin.Model`, which is loaded already.
+
+    The input is normalised already, as every detector's data preprocessor leaves it; tensors on another device or of
+    another type make the way there and back.
+
+    It is for inference: no gradients pass through it, and it has no parameters and no entries in `state_dict()`. So put
+    it into the detector after the detector's `load_state_dict`, or give that strict=False. torch.compile leaves it as
+    it is, and compiles what lies before and behind it (with fullgraph=True it refuses to).
+    """
     from .backbone import Backbone  # needs PyTorch
 
-    return Backbone(source, **options)
+    options = dict(version=version, lineage=lineage, window=window, pretrained_window=pretrained_window,
+                   image_size=image_size, out_norm=out_norm, max_header_bytes=max_header_bytes, prefix=prefix)
+    unset = load.__kwdefaults__
+    given = {name: value for name, value in options.items()
+             if type(value) is not type(unset[name]) or value != unset[name]}
+    return Backbone(source, out_indices=out_indices, names=names, precision=precision, threads=threads, **given)
