@@ -107,6 +107,59 @@ def test_dump_goes_on_past_a_bad_image(tmp_path):
     assert sorted(os.listdir(tmp_path / "swin-dump")) == ["a", "a-2", "c"]
 
 
+def test_dump_of_directories(tmp_path):
+    """In the order of their names; what is no picture is said, not passed over."""
+    for name in ("photos/b.npy", "photos/a.npy", "photos/sub/c.npy", "photos/.hidden.npy", "more/a.npy", "z.npy"):
+        os.makedirs(tmp_path / os.path.dirname(name), exist_ok=True)
+        np.save(tmp_path / name, np.zeros((8, 9, 3), np.uint8))
+    (tmp_path / "photos" / "notes.txt").write_text("no picture")
+    done = run("dump", "-w", WEIGHTS, "photos", "z.npy", "more/", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        0, "libswin: left out: 2 files without the name of a picture (photos/.hidden.npy, photos/notes.txt), "
+           "1 directory in a directory\n")
+    assert [line.split(": ")[0] for line in done.stdout.splitlines()] == [
+        "photos/a.npy", "photos/b.npy", "z.npy", "more/a.npy"]
+    assert sorted(os.listdir(tmp_path / "swin-dump")) == ["a", "a-2", "b", "z"]
+
+    os.mkdir(tmp_path / "none")
+    done = run("dump", "-w", WEIGHTS, "none", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "libswin: none: there is no picture in it\n")
+    done = run("dump", "-w", WEIGHTS, "more", "-o", "one", cwd=tmp_path)  # a directory by itself, of one
+    assert done.returncode == 0 and os.listdir(tmp_path / "one") == ["a"]
+
+
+def test_dump_names_the_file_whatever_was_wrong(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((8, 9, 3), np.uint8))
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "file").write_text("in the way")
+    done = run("dump", "-w", WEIGHTS, "empty.npy", cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr.startswith("libswin: empty.npy: is no array: ")
+    done = run("dump", "-w", WEIGHTS, "a.npy", "-o", "file/out", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "libswin: a.npy: file/out: Not a directory\n")
+
+
+def test_pictures_in_a_directory(tmp_path):
+    """Of every kind that Pillow reads, and broken ones by their names."""
+    Image = pytest.importorskip("PIL.Image")
+    os.mkdir(tmp_path / "in")
+    for name in ("c.png", "b.JPG", "a.gif"):
+        Image.fromarray(np.full((40, 50, 3), 90, np.uint8)).save(tmp_path / "in" / name)
+    data = (tmp_path / "in" / "c.png").read_bytes()
+    (tmp_path / "in" / "short.png").write_bytes(data[:-40])
+    (tmp_path / "in" / "wrong.png").write_bytes(data[:30] + b"x" + data[31:])
+    (tmp_path / "in" / "text.jpg").write_text("no picture")
+    (tmp_path / "in" / "labels.json").write_text("{}")
+    done = run("dump", "-w", WEIGHTS, "in", cwd=tmp_path)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 1 and len(lines) == 5 and "Traceback" not in done.stderr
+    assert lines[0].startswith("libswin: in/short.png: cannot be read by Pillow: ")
+    assert lines[1] == "libswin: in/text.jpg: is no image that Pillow knows"
+    assert lines[2].startswith("libswin: in/wrong.png: ")
+    assert lines[3] == "libswin: left out: 1 file without the name of a picture (in/labels.json)"
+    assert lines[4] == "libswin: 3 of 6 images failed: in/short.png, in/text.jpg, in/wrong.png"
+    assert sorted(os.listdir(tmp_path / "swin-dump")) == ["a", "b", "c"]
+
+
 def test_progress_is_shown_on_a_terminal_alone(tmp_path):
     """Rate and time left on a terminal, wiped in the end; plain lines otherwise."""
     import pty

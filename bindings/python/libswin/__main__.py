@@ -41,8 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_dump(commands.add_parser(
         "dump", help="write the feature maps of images as .npy files",
         description="Writes the feature maps c2.npy ... c5.npy and a summary.json of an image into DIR; of several "
-                    "images, into DIR/<image name>/. Images are uint8 or float32 arrays in .npy files, or whatever "
-                    "Pillow reads."))
+                    "images or a directory of them, into DIR/<image name>/. Images are uint8 or float32 arrays in "
+                    ".npy files, or whatever Pillow reads."))
     return parser
 
 
@@ -62,7 +62,7 @@ def _add_info(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_dump(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("images", metavar="IMAGE", nargs="+")
+    parser.add_argument("images", metavar="IMAGE|DIRECTORY", nargs="+")
     parser.add_argument("-w", "--weights", metavar="FILE", required=True, help="safetensors checkpoint")
     parser.add_argument("-o", "--out", metavar="DIR", default="swin-dump", help="default: ./swin-dump")
     parser.add_argument("--levels", type=_numbers(int), metavar="0,1,2,3", help="default: all")

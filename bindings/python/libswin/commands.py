@@ -18,18 +18,15 @@ from .convert import checkpoint
 from .errors import ArgumentError, Error
 from .files import whole
 from .model import Model, load
+from .pictures import collect, read
 from .progress import Progress
 
-_SHOWN = 24  # names of tensors for people; machines get all
+_SHOWN = 24  # names for people; machines get all
 
 
 def complain(error: BaseException) -> None:
     """One line on stderr."""
-    if isinstance(error, OSError) and error.filename is not None:
-        text = f"{os.fsdecode(error.filename)}: {error.strerror}"
-    else:
-        text = " ".join(str(error).split())
-    print(f"libswin: {text}", file=sys.stderr)
+    print(f"libswin: {_text(error)}", file=sys.stderr)
 
 
 def convert(options: Namespace) -> int:
@@ -56,27 +53,38 @@ def info(options: Namespace) -> int:
 
 
 def dump(options: Namespace) -> int:
-    model = _load(options)
-    several, failed = len(options.images) > 1, []
-    names = _directory_names(options.images)
-    progress = Progress(len(options.images))
-    for path, name in zip(options.images, names):
+    model, pictures = _load(options), collect(options.images)
+    count, failed = len(pictures.found), []
+    progress = Progress(count)
+    for path, name, problem in pictures.found:
         try:
-            line = _dump_one(options, model, path, os.path.join(options.out, name) if several else options.out)
+            if problem:
+                raise ArgumentError(problem)
+            line = _dump_one(options, model, path, options.out if pictures.single else os.path.join(options.out, name))
         except (Error, OSError) as error:
             progress.wipe()
-            complain(type(error)(f"{path}: {error}") if isinstance(error, Error) else error)
+            text = _text(error)
+            complain(Error(text if text.startswith(f"{path}: ") else f"{path}: {text}"))
             failed.append(path)
         else:
             progress.say(line)
         progress.step(path)
     progress.wipe()
-    if failed and several:
-        complain(Error(f"{len(failed)} of {len(options.images)} images failed: {', '.join(failed)}"))
+    if pictures.left_out:
+        complain(Error(pictures.left_out))
+    if failed and count > 1:
+        rest = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
+        complain(Error(f"{len(failed)} of {count} images failed: {', '.join(failed[:_SHOWN])}{rest}"))
     return 1 if failed else 0
 
 
 # ----------------------------------------------------------------------------------------------------------------------
+
+def _text(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    return " ".join(str(error).split())
+
 
 def _load(options: Namespace) -> Model:
     return load(options.weights, lineage=options.lineage, window=options.window,
@@ -141,7 +149,7 @@ def _print_info(label: str, model: Model) -> None:
 
 
 def _dump_one(options: Namespace, model: Model, path: str, directory: str) -> str:
-    image = _read(path)
+    image = read(path)
     start = time.perf_counter()
     maps = model(image, precision=options.precision, threads=options.threads, levels=options.levels,
                  layout=options.layout, mean=options.mean, std=options.std, bgr=options.bgr, canvas=options.pad_divisor)
@@ -168,34 +176,3 @@ def _dump_one(options: Namespace, model: Model, path: str, directory: str) -> st
         out.write((json.dumps(summary, indent=2) + "\n").encode())
     return (f"{path}: {'x'.join(map(str, image.shape))} {image.dtype}, {engine['precision']}, {run_ms:.1f} ms, "
             f"written to {directory}")
-
-
-def _read(path: str) -> np.ndarray:
-    if path.endswith(".npy"):
-        try:
-            return np.load(path, allow_pickle=False)
-        except ValueError as error:
-            raise ArgumentError(f"is no array: {error}") from None
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise ArgumentError("reading it takes Pillow (pip install pillow); .npy arrays, and PNG files with swin-dump, "
-                            "need nothing") from None
-    try:
-        with Image.open(path) as picture:
-            return np.asarray(picture.convert("RGB"))
-    except UnidentifiedImageError:
-        raise ArgumentError("is no image that Pillow knows") from None
-
-
-def _directory_names(paths: list[str]) -> list[str]:
-    """A directory for each image, told apart where two files have the same name."""
-    names: list[str] = []
-    for path in paths:
-        stem = os.path.splitext(os.path.basename(path))[0]
-        name, count = stem, 1
-        while name in names:
-            count += 1
-            name = f"{stem}-{count}"
-        names.append(name)
-    return names
