@@ -65,6 +65,8 @@ static struct verdict judge_mm(const sw_checkpoint *checkpoint, const sw_recogni
     const swin_config *config = &recognition->config;
     const int32_t last = 1 << (config->stages - 1);
     const bool head = has_piece(recognition, SW_PIECE_HEAD) || has_piece(recognition, SW_PIECE_MASK);
+    if (has_piece(recognition, SW_PIECE_MASK_TOKEN))
+        return (struct verdict){"mmpretrain", SWIN_LINEAGE_MMPRETRAIN, "a mask token of mmpretrain's SimMIM is there"};
     if (head || (config->out_norm == last && !has_foreign(checkpoint, recognition)))
         return (struct verdict){"mmpretrain", SWIN_LINEAGE_MMPRETRAIN,
                          head ? "a classifier's head or masks are there" : "only the last level has a norm"};

@@ -82,6 +82,7 @@ static const sw_row mm_top[] = {
     PAIR("norm{s}", OUT_NORM),
     PAIR("norm", OUT_NORM),
     BOTH("head.fc", HEAD, SW_SCOPE_PARENT),
+    {"mask_token", SW_PIECE_MASK_TOKEN, 0, 0},
     END,
 };
 

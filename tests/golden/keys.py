@@ -257,6 +257,7 @@ def openmmlab():
     import mmpretrain
     from mmdet.models.backbones.swin import SwinTransformer as Detection
     from mmpretrain.models import ImageClassifier
+    from mmpretrain.registry import MODELS
 
     openmmlab.scope("mmpretrain")
 
@@ -276,11 +277,20 @@ def openmmlab():
         return ImageClassifier(backbone=backbone, neck={"type": "GlobalAveragePooling"},
                                head={"type": "LinearClsHead", "num_classes": 1000, "in_channels": 8 * p.embed})
 
+    def simmim(p):
+        backbone = {"type": "SimMIMSwinTransformer", "arch": arch(p), "img_size": p.image,
+                    "stage_cfgs": {"block_cfgs": {"window_size": p.window}}}
+        return MODELS.build({"type": "SimMIM", "backbone": backbone,
+                             "neck": {"type": "SimMIMLinearDecoder", "in_channels": 8 * p.embed, "encoder_stride": 32},
+                             "head": {"type": "SimMIMHead", "patch_size": 4,
+                                      "loss": {"type": "PixelReconstructionLoss", "criterion": "L1", "channel": 3}}})
+
     def mask_rcnn(p):
         return openmmlab.mask_rcnn_swin_tiny()
 
     about = [f"mmpretrain {mmpretrain.__version__}, ImageClassifier"]
     emit("mmpretrain", about, classifier, V1)
+    emit("mmpretrain-simmim", [f"mmpretrain {mmpretrain.__version__}, SimMIM"], simmim, V1[:1])
     emit("v2-mmpretrain", about, classifier, V2)
     emit("v2-mmpretrain-huge", about + ["its arch huge, of which no weights were published"], classifier, [HUGE])
     about = [f"mmdet {mmdet.__version__}"]

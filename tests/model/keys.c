@@ -29,6 +29,7 @@ static const struct {
     {"mmdetection", "mmdetection", SWIN_LINEAGE_DETECTION, 15, true},
     {"mmdetection-mask-rcnn", "mmdetection", SWIN_LINEAGE_DETECTION, 15, false},
     {"mmpretrain", "mmpretrain", SWIN_LINEAGE_MMPRETRAIN, 8, true},
+    {"mmpretrain-simmim", "mmpretrain", SWIN_LINEAGE_MMPRETRAIN, 8, false},
     {"paddledetection", "paddle", SWIN_LINEAGE_DETECTION, 15, true},
     {"timm", "timm", SWIN_LINEAGE_TIMM, 0, true},
     {"timm-features", "timm_features", SWIN_LINEAGE_TIMM, 0, true},
