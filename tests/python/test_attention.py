@@ -102,8 +102,8 @@ def test_threads_have_a_session_each(model):
     (dict(query=(-1, 0)), "row -1, column 0"),
     (dict(window="all"), "window is 'all', a number or one of each expected"),
     (dict(window=-1), "window is -1, a number from 0 on"),
-    (dict(window=6), "request.window is 6, expected -1 to 5"),
-    (dict(window=0, head=2), "request.head is 2"),
+    (dict(window=6), "^window is 6, expected -1 to 5"),
+    (dict(window=0, head=2), "^head is 2"),
     (dict(window=0, head=-1), "head is -1, a number from 0 on"),
     (dict(window=0, head="max"), "head is 'max', a number or one of mean, each expected"),
     (dict(window=0, precision="f16"), "precision is 'f16'"),
@@ -116,9 +116,9 @@ def test_arguments(model, arguments, said):
 
 
 def test_other_arguments(model):
-    with pytest.raises(libswin.ArgumentError, match="request.stage is 3, expected 0 to 2"):
+    with pytest.raises(libswin.ArgumentError, match="^stage is 3, expected 0 to 2"):
         model.attention(image(), 3, 0, window=0)
-    with pytest.raises(libswin.ArgumentError, match="request.block is 1, expected 0 to 0"):
+    with pytest.raises(libswin.ArgumentError, match="^block is 1, expected 0 to 0"):
         model.attention(image(), 2, 1, window=0)
     with pytest.raises(libswin.ArgumentError, match="a batch of 2 images, one expected"):
         model.attention(np.stack([image(), image()]), 1, 0, window=0)

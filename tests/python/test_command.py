@@ -55,7 +55,7 @@ def test_windows_and_sizes_are_reported():
             (["--window", "8"], "from the caller; position biases resized from 4x4 to 8x8\n"),
             (["--window", "3x5"], "from the caller; position biases resized from 4x4 to 3x5\n"),
             (["--window", "4,3x5,4"], "from the caller; position biases resized from 4x4 to 3x5\n"),
-            (["--lineage", "timm"], "; image size unknown, so each image's own limits them (params.image_size, "),
+            (["--lineage", "timm"], "; image size unknown, so each image's own limits them (--image-size)\n"),
             (["--lineage", "timm", "--image-size", "32x64"], "made for      32 x 64 pixels\n")):
         done = run("info", WEIGHTS, *arguments)
         assert (done.returncode, done.stderr) == (0, "") and part in done.stdout, arguments
@@ -226,6 +226,7 @@ def test_dump_of_a_picture(tmp_path):
     (["info", WEIGHTS, "--image-size", "224"], 2, "'224' is no HEIGHTxWIDTH in pixels, such as 224x224"),
     (["info", WEIGHTS, "--window", "7,7"], 1, "libswin: window is [7, 7], of 2 stages, but the model has 3 stages\n"),
     (["info", WEIGHTS, "--window", "7,7,7"], 0, ""),
+    (["info", WEIGHTS.replace("v1-detection", "v2-timm")], 1, "no published file name; give it (--window)\n"),
     (["dump", "-w", WEIGHTS, "--levels", "a", "x.npy"], 2, "--levels: 'a' are no whole numbers with commas between"),
     (["dump", "x.npy"], 2, "required: -w/--weights"),
     (["dump", "-w", WEIGHTS, "--mean", "1,x,3", "x.npy"], 2, "--mean"),

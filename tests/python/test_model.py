@@ -224,6 +224,8 @@ def test_levels_come_in_the_order_asked_for(model):
     maps = model(image())
     assert same(model(image(), levels=[2, 0]), [maps[2], maps[0]])
     assert same(model(image(), levels=(np.int64(1),)), [maps[1]])
+    assert same(model(image(), levels=["c4", 1]), [maps[2], maps[1]])
+    assert same(model(image(), levels=np.array([1, 2])), maps[1:])
 
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
@@ -286,6 +288,13 @@ def test_what_is_no_image(model, bad, message):
     ({"levels": [3]}, r"levels are \[3\]"),
     ({"levels": [-1]}, r"levels are \[-1\]"),
     ({"levels": [1, 1]}, r"levels are \[1, 1\]"),
+    ({"levels": [1, "c3"]}, r"levels are \[1, 1\]"),
+    ({"levels": ["c5"]}, r"levels are \[3\], different ones from 0 to 2 expected"),
+    ({"levels": ["res3"]}, r"levels are \['res3'\], a list of numbers from 0 to 3 or of names from 'c2' to 'c5' exp"),
+    ({"levels": "c3"}, "levels are 'c3', a list"),
+    ({"levels": 1}, "levels are 1, a list"),
+    ({"levels": [1.5]}, r"levels are \[1.5\], a list"),
+    ({"levels": [[0]]}, r"levels are \[\[0\]\], a list"),
     ({"mean": [1, 2]}, "mean has 2 values, 3 expected"),
     ({"std": [1, 2, 3, 4]}, "std has 4 values"),
     ({"std": [1, 0, 1]}, r"std\[1\] is 0, expected a positive number"),
@@ -460,10 +469,36 @@ def test_parameters_of_load():
         libswin.load(path, version=2)
     with pytest.raises(libswin.LimitError):
         libswin.load(path, max_header_bytes=16)
-    for options, message in (({"lineage": "swin"}, "lineage is 'swin'"), ({"out_norm": "yes"}, "out_norm is 'yes'"),
-                             ({"window": "7"}, "window is '7'")):
-        with pytest.raises((libswin.ArgumentError, ValueError), match=message):
+    for options, message in (
+            ({"lineage": "swin"}, "lineage is 'swin'"), ({"out_norm": "yes"}, "out_norm is 'yes'"),
+            ({"window": "7"}, "window is '7'"), ({"window": 7.5}, "window is 7.5, a number, or for each of"),
+            ({"window": ()}, r"window is \(\)"), ({"window": (7, None, 7)}, r"window is \(7, None, 7\), a number"),
+            ({"pretrained_window": 1 << 40}, "pretrained_window is 1099511627776"),
+            ({"image_size": "224"}, "image_size is '224', a number or a pair of rows and columns expected"),
+            ({"image_size": 224.0}, "image_size is 224.0, a number or a pair"),
+            ({"image_size": (224,)}, r"image_size is \(224,\), a number or a pair"),
+            ({"image_size": (224, 224, 3)}, r"image_size is \(224, 224, 3\), a number or a pair"),
+            ({"image_size": 1 << 40}, "image_size is 1099511627776, a number or a pair")):
+        with pytest.raises(libswin.ArgumentError, match=message):
             libswin.load(path, **options)
+
+
+@pytest.mark.parametrize("size, wanted", [
+    (64, (64, 64)), ((32, 64), (32, 64)), ([32, 64], (32, 64)), (np.int32(64), (64, 64)),
+    (np.array([32, 64]), (32, 64)), ((0, 0), (0, 0)),
+])
+def test_image_sizes(size, wanted):
+    """One number stands for both sides."""
+    path = os.path.join(GOLDEN, "v1-timm.safetensors")
+    assert libswin.load(path, image_size=size).config.image_size == wanted
+    assert dataclasses.replace(SMALL, lineage="timm", image_size=size).image_size == wanted
+    assert pickle.loads(pickle.dumps(libswin.load(path, image_size=size))).config.image_size == wanted
+
+
+def test_windows_of_numpy():
+    path = os.path.join(GOLDEN, "v1-detection.safetensors")
+    for window in (np.int64(5), np.array([5, 5, 5]), [np.array([5, 5])] * 3):
+        assert libswin.load(path, window=window).config.window == ((5, 5),) * 3
 
 
 def test_a_backbone_takes_and_tells_what_load_takes():

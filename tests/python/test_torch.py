@@ -52,8 +52,11 @@ def test_tensors_that_cannot_be_images(model):
         model(torch.randn(3, 40, 50, requires_grad=True))
     with pytest.raises(libswin.ArgumentError, match="an image cannot be shared: .*meta"):
         model(torch.empty(3, 40, 50, device="meta"))
-    with pytest.raises(libswin.ArgumentError, match="an image is float16"):
-        model(torch.randn(3, 40, 50).half())
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        with pytest.raises(libswin.ArgumentError) as caught:
+            model(torch.randn(3, 40, 50).to(dtype))
+        assert str(caught.value).startswith(f"an image is {str(dtype)[6:]} [3, 40, 50], expected uint8 [H, W, 3]")
+        assert str(caught.value).endswith("with .astype(numpy.float32), or .float() where it is a tensor")
 
 
 def test_tensors_as_out(model):

@@ -19,7 +19,7 @@ import os
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 from .attention import Attention
-from .config import Config, Window, preset, preset_names
+from .config import Config, Size, Window, preset, preset_names
 from .errors import (ArgumentError, BackendError, ConvertError, Error, FileError, FormatError, InternalError,
                      LibraryError, LimitError, MismatchError, NoMemoryError, StateError, UnsupportedError)
 from .model import Info, Model, OutputShape, SessionInfo, load, random
@@ -52,7 +52,7 @@ def library_version() -> str:
 def torch_backbone(source: Union[str, "os.PathLike[str]", Model], *, out_indices: Sequence[int] = (0, 1, 2, 3),
                    names: Union[None, str, Sequence[str]] = None, precision: str = "auto", threads: int = 0,
                    version: int = 0, lineage: str = "auto", window: Optional[Window] = None,
-                   pretrained_window: Optional[Window] = None, image_size: Optional[Sequence[int]] = None,
+                   pretrained_window: Optional[Window] = None, image_size: Optional[Size] = None,
                    out_norm: str = "auto", max_header_bytes: int = 0, prefix: Optional[str] = None) -> "Backbone":
     """A `torch.nn.Module` in place of a detector's backbone: tensors [N, 3, H, W] in, tensors [N, C, H, W] out.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from argparse import Namespace
@@ -83,7 +84,13 @@ def dump(options: Namespace) -> int:
 def _text(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return " ".join(str(error).split())
+    return _as_options(" ".join(str(error).split()))
+
+
+def _as_options(text: str) -> str:
+    """Advice to give a keyword, as advice to give an option."""
+    return re.sub(r"\((window|pretrained_window|image_size|prefix)=\)",
+                  lambda found: f"(--{found[1].replace('_', '-')})", text)
 
 
 def _load(options: Namespace) -> Model:
@@ -122,7 +129,7 @@ def _print_info(label: str, model: Model) -> None:
     behind = f', behind "{known.prefix}"' if known.prefix else ""
     print(f"  naming        {known.dialect}{behind}")
     print(f"  lineage       {known.lineage}: {known.lineage_reason}")
-    print(f"  windows       {known.window_reason}")
+    print(f"  windows       {_as_options(known.window_reason)}")
     if any(config.image_size):
         print(f"  made for      {config.image_size[0]} x {config.image_size[1]} pixels")
     sizes = windows("window", config.window, len(config.depths))

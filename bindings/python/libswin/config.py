@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import operator
 from ctypes import sizeof
 from dataclasses import dataclass
-from typing import Sequence, Union
+from typing import Any, Sequence, Union
 
 from .errors import ArgumentError
 from .prototypes import LINEAGES, MAX_STAGES, SwinConfig, SwinError, check, library
 
 #: A window for all stages (7), one per stage ((16, 16, 16, 8)), or (rows, columns) per stage (((7, 9), (7, 9))).
 Window = Union[int, Sequence[Union[int, Sequence[int]]]]
+
+#: (height, width) in pixels, or a number for both.
+Size = Union[int, Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Config:
     patch_norm: bool = True
     out_norm: tuple[int, ...] = ()              #: levels that pass a LayerNorm before they are handed out
     absolute_position: tuple[int, int] = (0, 0)  #: grid of the absolute position embedding; (0, 0): none
-    image_size: tuple[int, int] = (0, 0)        #: configured size, where the lineage asks; (0, 0): unknown
+    image_size: Size = (0, 0)                   #: configured size, where the lineage asks; (0, 0): unknown
     block_norm_period: int = 0                  #: V2 huge and giant: every n-th block of a stage ends in a norm
     block_norm_last: tuple[int, ...] = ()       #: stages whose last block ends in such a norm
 
@@ -48,8 +52,10 @@ class Config:
             raise ArgumentError(f"a configuration has {stages} depths and {len(self.heads)} heads, the same number "
                                 f"from 1 to {MAX_STAGES} expected")
         index_of("lineage", LINEAGES, self.lineage)
-        for name in ("depths", "heads", "out_norm", "absolute_position", "image_size", "block_norm_last"):
+        for name in ("depths", "heads", "out_norm", "block_norm_last"):
             object.__setattr__(self, name, tuple(int(n) for n in getattr(self, name)))
+        for name in ("absolute_position", "image_size"):
+            object.__setattr__(self, name, pair(name, getattr(self, name)))
         for name in ("window", "pretrained_window"):
             object.__setattr__(self, name, windows(name, getattr(self, name), stages))
 
@@ -103,12 +109,38 @@ def preset_names() -> list[str]:
 
 def windows(name: str, value: Window, stages: int) -> tuple[tuple[int, int], ...]:
     """A window as (rows, columns) of each stage."""
-    per_stage = [value] * stages if isinstance(value, int) else list(value)
-    pairs = [(w, w) if isinstance(w, int) else tuple(int(n) for n in w) for w in per_stage]
-    if len(pairs) != stages or any(len(pair) != 2 for pair in pairs):
-        raise ArgumentError(
-            f"{name} is {value!r}, a number, or for each of {stages} stages a number or a pair expected")
-    return tuple(pairs)  # type: ignore[arg-type]
+    try:
+        per_stage = [value] * stages if _is_number(value) else list(value)  # type: ignore[arg-type]
+        if len(per_stage) != stages:
+            raise ArgumentError
+        return tuple(pair(name, one) for one in per_stage)
+    except (ArgumentError, TypeError):
+        raise ArgumentError(f"{name} is {value!r}, a number, or for each of {stages} stages a number or a pair "
+                            "expected") from None
+
+
+def pair(name: str, value: Size) -> tuple[int, int]:
+    """Rows and columns; a number stands for both.
+
+    >>> pair("image_size", 224), pair("image_size", (192, 256))
+    ((224, 224), (192, 256))
+    """
+    try:
+        sides = [value, value] if _is_number(value) else list(value)  # type: ignore[arg-type]
+        rows, columns = map(operator.index, sides)
+        if -1 << 31 <= min(rows, columns) and max(rows, columns) < 1 << 31:
+            return rows, columns
+    except (TypeError, ValueError):
+        pass
+    raise ArgumentError(f"{name} is {value!r}, a number or a pair of rows and columns expected") from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
 
 
 def index_of(what: str, names: Sequence[str], value: str) -> int:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Everything that libswin raises is an `Error`; its text is what the C library says."""
+"""Everything that libswin raises is an `Error`; its text is what the C library says, with the names of Python."""
 
 from __future__ import annotations
+
+import re
 
 
 class Error(Exception):
@@ -84,8 +86,25 @@ _BY_STATUS = {cls.status: cls for cls in (
     BackendError, InternalError)}
 
 
+# What begins a message is told from a path that begins with the same word.
+_C_NAMES = re.compile(
+    r"^(?:params|request)\.(?=(?:version|lineage|window|pretrained_window|image_size|out_norm|precision|threads|stage|"
+    r"block|head|query) (?:is|of) )|\((?:params\.(\w+)(?:, --[a-z-]+)?|(max_header_bytes))\)")
+
+
+def in_python(message: str) -> str:
+    """A message of the C library with its fields, and the options of swin-dump, as keywords.
+
+    >>> in_python("params.threads is -1, expected 0 to 1024")
+    'threads is -1, expected 0 to 1024'
+    >>> in_python("no published file name; give it (params.window, --window)")
+    'no published file name; give it (window=)'
+    """
+    return _C_NAMES.sub(lambda found: f"({found[1] or found[2]}=)" if found[1] or found[2] else "", message)
+
+
 def from_status(status: int, message: str, backend: int = 0) -> Error:
     """The exception that a swin_status stands for."""
-    error = _BY_STATUS.get(status, InternalError)(message)
+    error = _BY_STATUS.get(status, InternalError)(in_python(message))
     error.status, error.backend = status, backend
     return error

@@ -20,6 +20,7 @@ Canvas = Union[int, Sequence[int]]
 
 _CPU_DEVICES = (1, 3, 11, 13)  # DLPack's CPU, and memory of others that the CPU may read
 _HINT = "expected uint8 [H, W, 3] or [N, H, W, 3], or float32 [3, H, W] or [N, 3, H, W] that is normalised already"
+_CONVERT = "convert it first, e.g. with .astype(numpy.float32), or .float() where it is a tensor"
 
 
 class Pixels(NamedTuple):
@@ -47,6 +48,9 @@ def as_array(value: Any) -> np.ndarray:
             if value.__dlpack_device__()[0] in _CPU_DEVICES:
                 return np.from_dlpack(value)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            dtype = str(getattr(value, "dtype", "")).rpartition(".")[2]
+            if "float" in dtype and dtype != "float32":  # bfloat16: numpy has none
+                raise ArgumentError(f"an image is {dtype} {list(value.shape)}, {_HINT}; {_CONVERT}") from None
             raise ArgumentError(f"an image cannot be shared: {error}") from None
         raise ArgumentError("an image is not in the CPU's memory: move it there first, e.g. with .cpu()")
     if hasattr(value, "__array__"):
@@ -111,7 +115,7 @@ def _wrong(array: np.ndarray) -> str:
     elif array.dtype == np.uint8 and (array.ndim == 2 or shape[-1] in (1, 2, 4)):
         advice = "gray, palette and alpha are the reader's job, e.g. PIL's .convert('RGB')"
     elif array.dtype not in (np.uint8, np.float32):
-        advice = "convert it first, e.g. with .astype(numpy.float32)" if array.dtype.kind == "f" else ""
+        advice = _CONVERT if "float" in array.dtype.name else ""
     return f"an image is {array.dtype} {list(shape)}, {_HINT}" + (f"; {advice}" if advice else "")
 
 

@@ -6,22 +6,27 @@ from __future__ import annotations
 import os
 import time
 from ctypes import c_void_p, sizeof
+from operator import index
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
 from .attention import Attention, HeadChoice, WindowChoice, attend
-from .config import Config, Window, _from_struct, index_of, preset, windows
-from .errors import ArgumentError, StateError
+from .config import Config, Size, Window, _from_struct, index_of, pair, preset, windows
+from .errors import ArgumentError, StateError, in_python
 from .images import Canvas, Image, Images, Pixels, as_struct, canvas_of, check_normalisation, images_of, pixels, split
 from .prototypes import (LAYOUTS, LINEAGES, MAX_STAGES, OUT_NORMS, PRECISIONS, TENSOR_USES,
                          SwinConfig, SwinError, SwinImage, SwinMaps, SwinModelInfo, SwinOutputInfo, SwinSessionInfo,
                          check, initialised, library)
 from .session import Sessions
 
+#: 0 to 3, or "c2" to "c5".
+Level = Union[int, str]
+
 #: What to compute: level, shape and number of floats of one image's map.
 _Plan = list[tuple[int, tuple[int, ...], int]]
 
+_NAMED_LEVELS = {f"c{level + 2}": level for level in range(MAX_STAGES)}
 _SLICE = 0.1      # seconds: how long a batch may keep Python from hearing Ctrl-C
 _MAX_PLANS = 256  # image sizes of a model to remember
 
@@ -137,8 +142,9 @@ class Model:
         """What was recognised in the file, and how much of it is used."""
         made, error = SwinModelInfo(), SwinError()
         check(library().swin_model_get_info(self._open(), made, sizeof(made), error), error)
-        return Info._make(value.decode() if isinstance(value, bytes) else value
-                          for value in (getattr(made, name) for name in Info._fields))
+        found = Info._make(value.decode() if isinstance(value, bytes) else value
+                           for value in (getattr(made, name) for name in Info._fields))
+        return found._replace(window_reason=in_python(found.window_reason))
 
     def tensor_names(self, use: str) -> list[str]:
         """Names of the file's tensors that were "used", "ignored", "foreign" or "unknown"."""
@@ -172,7 +178,7 @@ class Model:
             self._sessions.give(key, session)
 
     def __call__(self, image: Images, *, precision: str = "auto", threads: int = 0,
-                 levels: Optional[Sequence[int]] = None, layout: str = "nchw", out: Optional[Sequence[Any]] = None,
+                 levels: Optional[Sequence[Level]] = None, layout: str = "nchw", out: Optional[Sequence[Any]] = None,
                  mean: Optional[Sequence[float]] = None, std: Optional[Sequence[float]] = None, bgr: bool = False,
                  canvas: Optional[Canvas] = None) -> list:
         """Feature maps of an image, a batch, or a list of images.
@@ -182,7 +188,8 @@ class Model:
                     memory like one: a torch CPU tensor, a PIL image. Copied only if its innermost axes are not dense.
         precision   "auto", "f32" or "bf16"
         threads     how many work on this call; 0: one per CPU
-        levels      the levels to compute, e.g. (1, 2, 3); default all. Stages after the last one are not computed.
+        levels      the levels to compute, e.g. (1, 2, 3) or ("c3", "c4", "c5"); default all. Stages after the last one
+                    are not computed.
         layout      "nchw" or "nhwc"
         out         float32 arrays, dense and of the right shapes, one per level, to write into
         mean, std   for uint8: subtracted, then divided by, in 0-255 units, in the order R, G, B; default ImageNet's
@@ -265,7 +272,7 @@ class Model:
             self._sessions.give(key, session)
 
     def _run(self, batch: list[Pixels], rows: int, columns: int, precision: str, threads: int,
-             levels: Optional[Sequence[int]], layout: str, out: Optional[Sequence[Any]],
+             levels: Optional[Sequence[Level]], layout: str, out: Optional[Sequence[Any]],
              mean: Optional[Sequence[float]], std: Optional[Sequence[float]]) -> list[np.ndarray]:
         handle, count = self._open(), len(batch)
         channels_last = index_of("layout", LAYOUTS, layout)
@@ -296,14 +303,17 @@ class Model:
             self._sessions.give(key, session)
         return arrays
 
-    def _plan(self, rows: int, columns: int, levels: Optional[Sequence[int]], channels_last: int) -> _Plan:
+    def _plan(self, rows: int, columns: int, levels: Optional[Sequence[Level]], channels_last: int) -> _Plan:
         """What to compute of an image of this size. Detectors meet few sizes over and over: plans are kept."""
-        key = (rows, columns, None if levels is None else tuple(levels), channels_last)
+        chosen = tuple(range(len(self._config.depths))) if levels is None else _levels(levels)
+        key = (rows, columns, chosen, channels_last)
         plan = self._plans.get(key)
         if plan is None:
             infos = self._output_infos(rows, columns)
+            if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= level < len(infos) for level in chosen):
+                raise ArgumentError(f"levels are {list(chosen)}, different ones from 0 to {len(infos) - 1} expected")
             plan = []
-            for level in _levels(levels, len(infos)):
+            for level in chosen:
                 i = infos[level]
                 shape = (i.height, i.width, i.channels) if channels_last else (i.channels, i.height, i.width)
                 plan.append((level, shape, i.channels * i.height * i.width))
@@ -326,7 +336,7 @@ class Model:
 
 def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str = "auto",
          window: Optional[Window] = None, pretrained_window: Optional[Window] = None,
-         image_size: Optional[Sequence[int]] = None, out_norm: str = "auto", precision: str = "auto",
+         image_size: Optional[Size] = None, out_norm: str = "auto", precision: str = "auto",
          max_header_bytes: int = 0, prefix: Optional[str] = None) -> Model:
     """Opens a safetensors checkpoint in any published naming; `python3 -m libswin convert` makes one of a .pth.
 
@@ -337,7 +347,7 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
     window              a number for all four stages, one per stage, or (rows, columns) per stage; position biases
                         follow
     pretrained_window   V2 only, likewise
-    image_size          (height, width) for lineages that clamp windows by it
+    image_size          (height, width), or a number for both, for lineages that clamp windows by it
     out_norm            "on", "off" or "auto": whether levels pass a LayerNorm
     precision           what to pack at once; others are packed when they are first asked for
     prefix              which Swin Transformer of a file that holds several, e.g. "teacher.backbone."
@@ -347,13 +357,13 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
     params.lineage = index_of("lineage", LINEAGES, lineage)
     params.out_norm = index_of("out_norm", OUT_NORMS, out_norm)
     params.precision = index_of("precision", PRECISIONS, precision)
-    for name, value in (("window", window), ("pretrained_window", pretrained_window)):
-        if value is not None:
-            stages = MAX_STAGES if isinstance(value, int) else len(value)
-            for s, pair in enumerate(windows(name, value, min(stages, MAX_STAGES))):
-                getattr(params, name)[s][:] = pair
+    given = {name: _of_any_stages(name, value) for name, value in
+             (("window", window), ("pretrained_window", pretrained_window)) if value is not None}
+    for name, pairs in given.items():
+        for s, sides in enumerate(pairs):
+            getattr(params, name)[s][:] = sides
     if image_size is not None:
-        params.image_size[:] = image_size
+        params.image_size[:] = pair("image_size", image_size)
     params.prefix = None if prefix is None else prefix.encode()
     path = os.fspath(path)
     model, error = c_void_p(), SwinError()
@@ -362,11 +372,10 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
         version=version, lineage=lineage, window=window, pretrained_window=pretrained_window, image_size=image_size,
         out_norm=out_norm, precision=precision, max_header_bytes=max_header_bytes, prefix=prefix)))
     stages = len(made.config.depths)
-    for name, value in (("window", window), ("pretrained_window", pretrained_window)):
-        if value is None or isinstance(value, int) or len(value) == stages:
-            continue
-        if len(value) != MAX_STAGES or any(one != value[0] for one in value):  # else the same everywhere
-            raise ArgumentError(f"{name} is {value}, of {len(value)} stages, but the model has {stages} stages")
+    for name, pairs in given.items():
+        if len(pairs) != stages and (len(pairs) != MAX_STAGES or len(set(pairs)) > 1):  # else the same everywhere
+            value = window if name == "window" else pretrained_window
+            raise ArgumentError(f"{name} is {value}, of {len(pairs)} stages, but the model has {stages} stages")
     return made
 
 
@@ -385,19 +394,27 @@ def random(config: Union[str, Config], seed: int = 0, *, precision: str = "auto"
     return Model(model, (random, (config, seed), dict(precision=precision)))
 
 
+def _of_any_stages(name: str, value: Window) -> tuple[tuple[int, int], ...]:
+    """A window of as many stages as it is given for: how many there are, the file says later."""
+    count = len(value) if hasattr(value, "__len__") and not isinstance(value, str) else MAX_STAGES
+    return windows(name, value, min(max(count, 1), MAX_STAGES))
+
+
 def _make(how: Callable[..., Model], arguments: tuple, options: dict[str, Any]) -> Model:
     return how(*arguments, **options)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
 
-def _levels(levels: Optional[Sequence[int]], stages: int) -> list[int]:
-    if levels is None:
-        return list(range(stages))
-    chosen = [int(level) for level in levels]
-    if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= level < stages for level in chosen):
-        raise ArgumentError(f"levels are {chosen}, different ones from 0 to {stages - 1} expected")
-    return chosen
+def _levels(levels: Sequence[Level]) -> tuple[int, ...]:
+    """Numbers, of c2 to c5 too; whether the model has them, `_plan` asks."""
+    try:
+        if isinstance(levels, str):
+            raise TypeError
+        return tuple([_NAMED_LEVELS[level] if isinstance(level, str) else index(level) for level in levels])
+    except (TypeError, KeyError):
+        raise ArgumentError(f"levels are {levels!r}, a list of numbers from 0 to {MAX_STAGES - 1} or of names from "
+                            f"'c2' to 'c{MAX_STAGES + 1}' expected") from None
 
 
 def _outputs(out: Sequence[Any], wanted: list[tuple[int, tuple[int, ...]]]) -> list[np.ndarray]:
