@@ -352,7 +352,7 @@ int main(int argc, char **argv)
     } sizes[] = {{224, 224, 30}, {800, 1344, 7}};
     if (o.first_precision == SWIN_PRECISION_AUTO) {
         o.first_precision = SWIN_PRECISION_F32;
-        o.last_precision = sw_shared_precision(SWIN_PRECISION_AUTO); /* bf16 where it is fast */
+        o.last_precision = sw_shared_fast_precision();
     }
     const bool one_size = o.height > 0;
     machine_print();

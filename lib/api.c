@@ -259,7 +259,7 @@ swin_status swin_session_create(const swin_model *model, const swin_session_para
     /* The model is immutable to its users; references and networks are counted and added behind a lock. */
     swin_model *shared = (swin_model *)model;
     sw_network *network;
-    SW_TRY(sw_shared_network(shared, sw_shared_precision(ours.precision), &network, err));
+    SW_TRY(sw_shared_network(shared, ours.precision, &network, err));
     swin_session *s = sw_alloc_zeroed(1, sizeof *s);
     if (s == NULL)
         return sw_fail_memory(err, sizeof *s, "a session");
@@ -307,35 +307,6 @@ void swin_maps_init(swin_maps *maps, size_t struct_size)
     maps->struct_size = struct_size;
 }
 
-static swin_status check_maps(const swin_maps *maps, const swin_config *config, const int32_t canvas[2], size_t count,
-                              swin_error *err)
-{
-    SW_TRY(sw_require_range(maps->layout, 0, SWIN_LAYOUT_NHWC, "maps.layout", err));
-    SW_TRY(sw_require_range(maps->reserved, 0, 0, "maps.reserved", err));
-    int32_t sizes[SWIN_MAX_STAGES][2];
-    SW_TRY(sw_plan_maps(config, canvas[0], canvas[1], sizes, err));
-    bool any = false;
-    for (int32_t s = 0; s < SWIN_MAX_STAGES; s++) {
-        if (maps->data[s] == NULL)
-            continue;
-        any = true;
-        if (s >= config->stages)
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "level %d is asked for, the model has levels 0 to %d", s,
-                           config->stages - 1);
-        const size_t image_floats =
-            (size_t)sizes[s][0] * (size_t)sizes[s][1] * (size_t)sw_config_channels(config, s);
-        size_t needed;
-        if (!sw_mul(image_floats, count, &needed) || needed > PTRDIFF_MAX / sizeof(float))
-            return sw_fail(err, SWIN_ERR_LIMIT, "level %d of %zu images does not fit the address range", s, count);
-        if (maps->capacity[s] < needed)
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "maps.capacity[%d] is %zu floats, expected at least %zu", s,
-                           maps->capacity[s], needed);
-        if ((uintptr_t)maps->data[s] % sizeof(float) != 0)
-            return sw_fail(err, SWIN_ERR_ARGUMENT, "maps.data[%d] is not aligned to 4 bytes", s);
-    }
-    return any ? SWIN_OK : sw_fail(err, SWIN_ERR_ARGUMENT, "no level is asked for: every maps.data is NULL");
-}
-
 static swin_status run(swin_session *session, const swin_image *images, size_t count, const swin_maps *maps,
                        swin_error *err)
 {
@@ -362,8 +333,7 @@ static swin_status run(swin_session *session, const swin_image *images, size_t c
         SW_TRY(sw_take_image(&session->pixels[i], canvas, &image, i, err));
     }
     swin_maps ours;
-    SW_TRY(sw_take_struct(&ours, sizeof ours, maps, sizeof ours.struct_size, "maps", err));
-    SW_TRY(check_maps(&ours, sw_model_config(sw_shared_model(session->model)), canvas, count, err));
+    SW_TRY(sw_take_maps(&ours, maps, sw_model_config(sw_shared_model(session->model)), canvas, count, err));
     return sw_session_run(session->session, session->pixels, count, canvas, &ours, err);
 }
 

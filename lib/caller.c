@@ -4,6 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
+#include "exec/plan.h"
+#include "model/config.h"
+
 swin_status sw_take_struct(void *ours, size_t size, const void *theirs, size_t minimum, const char *name,
                            swin_error *err)
 {
@@ -113,4 +117,53 @@ swin_status sw_take_image(sw_pixels *pixels, int32_t canvas[2], const swin_image
         pixels->shift[i] = (float)(-(double)image->mean[i] / (double)image->std[i]);
     }
     return SWIN_OK;
+}
+
+/* Two levels in one place: the second would destroy the first. `floats` are what each level takes. */
+static swin_status check_apart(const swin_maps *maps, const size_t floats[SWIN_MAX_STAGES], swin_error *err)
+{
+    for (int32_t a = 0; a < SWIN_MAX_STAGES; a++) {
+        for (int32_t b = a + 1; b < SWIN_MAX_STAGES && maps->data[a] != NULL; b++) {
+            const uintptr_t first = (uintptr_t)maps->data[a], second = (uintptr_t)maps->data[b];
+            if (maps->data[b] != NULL && first < second + floats[b] * sizeof(float) &&
+                second < first + floats[a] * sizeof(float))
+                return sw_fail(err, SWIN_ERR_ARGUMENT,
+                               "maps.data[%d] and maps.data[%d] overlap: level %d takes %zu floats, level %d %zu", a, b,
+                               a, floats[a], b, floats[b]);
+        }
+    }
+    return SWIN_OK;
+}
+
+swin_status sw_take_maps(swin_maps *ours, const swin_maps *theirs, const swin_config *config, const int32_t canvas[2],
+                         size_t count, swin_error *err)
+{
+    SW_TRY(sw_take_struct(ours, sizeof *ours, theirs, sizeof ours->struct_size, "maps", err));
+    const swin_maps *maps = ours;
+    SW_TRY(sw_require_range(maps->layout, 0, SWIN_LAYOUT_NHWC, "maps.layout", err));
+    SW_TRY(sw_require_range(maps->reserved, 0, 0, "maps.reserved", err));
+    int32_t sizes[SWIN_MAX_STAGES][2];
+    SW_TRY(sw_plan_maps(config, canvas[0], canvas[1], sizes, err));
+    bool any = false;
+    size_t floats[SWIN_MAX_STAGES] = {0};
+    for (int32_t s = 0; s < SWIN_MAX_STAGES; s++) {
+        if (maps->data[s] == NULL)
+            continue;
+        any = true;
+        if (s >= config->stages)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "level %d is asked for, the model has levels 0 to %d", s,
+                           config->stages - 1);
+        const size_t image_floats =
+            (size_t)sizes[s][0] * (size_t)sizes[s][1] * (size_t)sw_config_channels(config, s);
+        if (!sw_mul(image_floats, count, &floats[s]) || floats[s] > PTRDIFF_MAX / sizeof(float))
+            return sw_fail(err, SWIN_ERR_LIMIT, "level %d of %zu images does not fit the address range", s, count);
+        if (maps->capacity[s] < floats[s])
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "maps.capacity[%d] is %zu floats, expected at least %zu", s,
+                           maps->capacity[s], floats[s]);
+        if ((uintptr_t)maps->data[s] % sizeof(float) != 0)
+            return sw_fail(err, SWIN_ERR_ARGUMENT, "maps.data[%d] is not aligned to 4 bytes", s);
+    }
+    if (!any)
+        return sw_fail(err, SWIN_ERR_ARGUMENT, "no level is asked for: every maps.data is NULL");
+    return check_apart(maps, floats, err);
 }

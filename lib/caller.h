@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * caller.h - what a caller hands in, checked and turned into ours: structs of other versions of the header, pointers,
- * numbers, images. The exported functions check with these, and nothing behind them checks again.
+ * numbers, images, maps. The exported functions check with these, and nothing behind them checks again.
  */
 #ifndef SW_CALLER_H
 #define SW_CALLER_H
@@ -28,5 +28,9 @@ swin_status sw_require_range(int32_t value, int32_t low, int32_t high, const cha
 
 /* One image of the caller's, checked, in the kernels' terms. Image 0 sets the canvas, the others must have the same. */
 swin_status sw_take_image(sw_pixels *pixels, int32_t canvas[2], const swin_image *image, size_t index, swin_error *err);
+
+/* Where the maps of `count` images of a canvas go, checked: levels that exist, rooms large enough, each by itself. */
+swin_status sw_take_maps(swin_maps *ours, const swin_maps *theirs, const swin_config *config, const int32_t canvas[2],
+                         size_t count, swin_error *err);
 
 #endif

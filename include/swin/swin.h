@@ -180,9 +180,9 @@ typedef struct swin_model swin_model;
 
 /* How the numbers are computed. Softmax, norms and the residual stream are always float32. */
 typedef enum swin_precision {
-    SWIN_PRECISION_AUTO = 0, /* bf16 on a CPU with AMX-BF16, else float32                 */
-    SWIN_PRECISION_F32 = 1,  /* relative L2 error per level <= 1e-5                       */
-    SWIN_PRECISION_BF16 = 2  /* bf16 operands, float32 sums: relative L2 error <= 1.5e-2  */
+    SWIN_PRECISION_AUTO = 0, /* of a session: the model's; of a model: bf16 on a CPU with AMX-BF16, else float32 */
+    SWIN_PRECISION_F32 = 1,  /* relative L2 error per level <= 1e-5                                              */
+    SWIN_PRECISION_BF16 = 2  /* bf16 operands, float32 sums: relative L2 error <= 1.5e-2                         */
 } swin_precision;
 
 /* Whether level norms are applied. */
@@ -201,8 +201,8 @@ typedef struct swin_model_params {
     int32_t pretrained_window[SWIN_MAX_STAGES][2]; /* V2 only                                              */
     int32_t image_size[2];                         /* {height, width} for lineages that clamp windows by it */
     int32_t out_norm;                              /* a swin_out_norm                                      */
-    int32_t precision; /* a swin_precision: what to pack at once; other precisions are packed when a session first
-                          asks for them                                                                     */
+    int32_t precision; /* a swin_precision: packed at once, and what AUTO means for the model's sessions; another one
+                          is packed when a session first asks for it                                        */
     uint64_t max_header_bytes; /* limit on the file's header; 0: 100 MiB                                     */
     const char *prefix; /* which Swin Transformer of a file that holds several: what stands before the names of its
                            tensors, e.g. "teacher.backbone."; NULL: the only one                             */
@@ -303,7 +303,7 @@ typedef struct swin_session swin_session;
 
 typedef struct swin_session_params {
     size_t struct_size;
-    int32_t precision; /* a swin_precision                                                                  */
+    int32_t precision; /* a swin_precision; AUTO: the one that the model was opened with                    */
     int32_t threads;   /* threads that work in a run, the calling one included; 0: one per CPU available    */
     int32_t profile;   /* 1: measure where a run spends its time, for swin_session_get_profile()            */
 } swin_session_params;
@@ -369,8 +369,8 @@ SWIN_API void swin_maps_init(swin_maps *maps, size_t struct_size);
  * network of [V1] 3.1 and 3.2, or [V2] 3.2 and 3.3, padded, shifted and masked as the model's lineage does it.
  *
  * Each image's maps are bit for bit what a run of that image alone gives, whatever the batch, the thread count or the
- * session. Images and maps must not overlap. After a failure the contents of the maps are undefined and the session can
- * be used again.
+ * session. Images and maps must not overlap; maps that overlap each other are refused. After a failure the contents of
+ * the maps are undefined and the session can be used again.
  * Returns SWIN_OK, ARGUMENT, LIMIT, NO_MEMORY, BACKEND, or STATE when another thread is inside the session.
  * Thread-safety: one thread at a time per session. Cost: for a known image size libswin allocates nothing; what
  * oneDNN needs within a product, 300 bytes with AVX-512, some tens of kilobytes without, it takes and gives back. */

@@ -12,14 +12,13 @@
 struct swin_model {
     _Atomic int32_t references;
     sw_model *model;
+    swin_precision precision; /* what AUTO means for its sessions */
     pthread_mutex_t lock; /* of the networks being added */
     sw_network *networks[2]; /* by sw_type */
 };
 
-swin_precision sw_shared_precision(int32_t precision)
+swin_precision sw_shared_fast_precision(void)
 {
-    if (precision != SWIN_PRECISION_AUTO)
-        return (swin_precision)precision;
     return sw_cpu_has_amx() && sw_dnn_uses_amx_bf16() ? SWIN_PRECISION_BF16 : SWIN_PRECISION_F32;
 }
 
@@ -32,9 +31,10 @@ swin_status sw_shared_create(sw_model *model, int32_t precision, swin_model **sh
     }
     atomic_init(&s->references, 1);
     s->model = model;
+    s->precision = precision == SWIN_PRECISION_AUTO ? sw_shared_fast_precision() : (swin_precision)precision;
     pthread_mutex_init(&s->lock, NULL);
     sw_network *network;
-    const swin_status status = sw_shared_network(s, sw_shared_precision(precision), &network, err);
+    const swin_status status = sw_shared_network(s, SWIN_PRECISION_AUTO, &network, err);
     if (status != SWIN_OK) {
         sw_shared_unref(s);
         return status;
@@ -65,9 +65,10 @@ const sw_model *sw_shared_model(const swin_model *shared)
     return shared->model;
 }
 
-swin_status sw_shared_network(swin_model *shared, swin_precision precision, sw_network **network, swin_error *err)
+swin_status sw_shared_network(swin_model *shared, int32_t precision, sw_network **network, swin_error *err)
 {
-    const sw_type type = precision == SWIN_PRECISION_BF16 ? SW_BF16 : SW_F32;
+    const int32_t chosen = precision == SWIN_PRECISION_AUTO ? (int32_t)shared->precision : precision;
+    const sw_type type = chosen == SWIN_PRECISION_BF16 ? SW_BF16 : SW_F32;
     const int32_t cpus = sw_cpu_count();
     swin_status status = SWIN_OK;
     pthread_mutex_lock(&shared->lock);

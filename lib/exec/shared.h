@@ -10,7 +10,11 @@
 
 #include "network.h"
 
-/* Takes over `model`, also on failure. Builds the network of `precision` (a swin_precision) at once. */
+/* The precision that this machine is fast in. */
+swin_precision sw_shared_fast_precision(void);
+
+/* Takes over `model`, also on failure. Builds the network of `precision` (a swin_precision) at once; AUTO is the fast
+ * one. */
 swin_status sw_shared_create(sw_model *model, int32_t precision, swin_model **shared, swin_error *err);
 
 swin_model *sw_shared_ref(swin_model *shared);
@@ -19,10 +23,7 @@ void sw_shared_unref(swin_model *shared);
 
 const sw_model *sw_shared_model(const swin_model *shared);
 
-/* What AUTO means on this machine; F32 and BF16 as they are. */
-swin_precision sw_shared_precision(int32_t precision);
-
-/* The network of a precision other than AUTO, built when first asked for. */
-swin_status sw_shared_network(swin_model *shared, swin_precision precision, sw_network **network, swin_error *err);
+/* The network of a precision, built when first asked for; AUTO is what the model was created with. */
+swin_status sw_shared_network(swin_model *shared, int32_t precision, sw_network **network, swin_error *err);
 
 #endif

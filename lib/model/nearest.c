@@ -102,6 +102,11 @@ swin_status sw_fail_no_naming(const sw_tensor_table *table, swin_error *err)
         }
     }
 
+    if (best[0].known == 0)
+        return sw_fail(err, SWIN_ERR_MISMATCH,
+                       "the file holds no Swin Transformer: none of its tensors (%zu) has a name of any known naming; "
+                       "the first is \"%.80s\"", table->count, table->tensors[0].name);
+
     char list[360];
     size_t used = 0;
     for (size_t i = 0; i < SHOWN && best[i].naming != NULL && used < sizeof list; i++) {

@@ -145,9 +145,12 @@ swin_status sw_config_preset(swin_config *config, const char *name, swin_error *
             return SWIN_OK;
         }
     }
+    size_t nearest = 0;
+    while (nearest < PRESET_COUNT && strstr(presets[nearest].name, name) == NULL)
+        nearest++;
     return sw_fail(err, SWIN_ERR_ARGUMENT,
                    "no preset is called \"%.80s\", expected the name of a published checkpoint such as \"%s\"", name,
-                   presets[0].name);
+                   presets[nearest < PRESET_COUNT ? nearest : 0].name);
 }
 
 const char *sw_config_preset_name(size_t index)

@@ -48,6 +48,19 @@ static void auto_is_what_is_fast_here(void **state)
     swin_model_destroy(model);
 }
 
+static void auto_is_what_the_model_was_opened_with(void **state)
+{
+    (void)state;
+    for (int32_t precision = SWIN_PRECISION_F32; precision <= SWIN_PRECISION_BF16; precision++) {
+        swin_model *model = models_make(MODEL_AMX, (swin_precision)precision);
+        swin_session *session;
+        assert_int_equal(swin_session_create(model, NULL, &session, NULL), SWIN_OK);
+        assert_int_equal(info_of(session).precision, precision);
+        swin_session_destroy(session);
+        swin_model_destroy(model);
+    }
+}
+
 static void a_session_names_what_it_uses(void **state)
 {
     (void)state;
@@ -157,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_is_what_is_fast_here),
+        cmocka_unit_test(auto_is_what_the_model_was_opened_with),
         cmocka_unit_test(a_session_names_what_it_uses),
         cmocka_unit_test(weight_bytes_are_those_of_the_precision),
         cmocka_unit_test(a_profile_tells_the_parts_of_a_run),

@@ -282,6 +282,14 @@ static void capacity_0(call *c)
 {
     c->maps.maps.capacity[2] = 0;
 }
+static void same_map_twice(call *c)
+{
+    c->maps.maps.data[1] = c->maps.maps.data[0];
+}
+static void maps_overlap(call *c)
+{
+    c->maps.maps.data[2] = c->maps.maps.data[1] + 2591;
+}
 static void odd_map(call *c)
 {
     c->maps.maps.data[0] = (float *)(void *)((char *)c->maps.maps.data[0] + 2);
@@ -362,6 +370,8 @@ static const struct {
     CASE(level_beyond, ARGUMENT, "level 3 is asked for, the model has levels 0 to 2"),
     CASE(capacity_short, ARGUMENT, "maps.capacity[1] is 2591 floats, expected at least 2592"),
     CASE(capacity_0, ARGUMENT, "maps.capacity[2] is 0 floats"),
+    CASE(same_map_twice, ARGUMENT, "maps.data[0] and maps.data[1] overlap: level 0 takes "),
+    CASE(maps_overlap, ARGUMENT, "maps.data[1] and maps.data[2] overlap: level 1 takes 2592 floats, level 2 "),
     CASE(odd_map, ARGUMENT, "maps.data[0] is not aligned"),
     CASE(maps_uninitialised, ARGUMENT, "maps has struct_size 0"),
     CASE(maps_absurd, ARGUMENT, "maps has struct_size"),
