@@ -156,6 +156,9 @@ bool batch_run(const struct plan *plan, const struct inputs *inputs)
         }
         putchar('\n');
     }
+    if (inputs->passed_over > 0 && !plan->options->quiet)
+        fprintf(stderr, "swin-dump: passed over %d file%s whose name does not end in .png\n", inputs->passed_over,
+                inputs->passed_over == 1 ? "" : "s");
     if (interruption_seen() && batch.progress.done < inputs->count)
         fprintf(stderr, "swin-dump: interrupted; %d of %d images were not done\n", inputs->count - batch.progress.done,
                 inputs->count);

@@ -172,9 +172,10 @@ static void print_text(const struct options *options, const swin_model *model, F
         fprintf(stream, "  block norms   every %d blocks\n", config.block_norm_period);
     print_stages(&config, stream);
     print_maps(options, model, config.stages, stream);
-    fprintf(stream,
-            "\n  tensors       %" PRIu64 " used, %" PRIu64 " ignored, %" PRIu64 " foreign, %" PRIu64 " unknown\n",
-            info.used_count, info.ignored_count, info.foreign_count, info.unknown_count);
+    if (info.used_count > 0)
+        fprintf(stream,
+                "\n  tensors       %" PRIu64 " used, %" PRIu64 " ignored, %" PRIu64 " foreign, %" PRIu64 " unknown\n",
+                info.used_count, info.ignored_count, info.foreign_count, info.unknown_count);
     if (info.nonfinite_count > 0)
         fprintf(stream, "  warning       %" PRIu64 " weights are NaN or infinite\n", info.nonfinite_count);
     print_names(model, SWIN_TENSOR_UNKNOWN, "unknown: in the backbone, but of no use here", info.unknown_count, stream);

@@ -38,6 +38,11 @@ static int is_png(const struct dirent *entry)
     return has_png_suffix(entry->d_name) && entry->d_name[0] != '.';
 }
 
+static int is_other_file(const struct dirent *entry)
+{
+    return entry->d_type != DT_DIR && entry->d_name[0] != '.' && !has_png_suffix(entry->d_name);
+}
+
 static int by_name(const struct dirent **left, const struct dirent **right)
 {
     return strcmp((*left)->d_name, (*right)->d_name);
@@ -50,9 +55,20 @@ static bool add_problem(struct inputs *inputs, const char *path, const char *pro
     return add(inputs, path, failure.text);
 }
 
+static int count_other_files(const char *path)
+{
+    struct dirent **entries = NULL;
+    const int count = scandir(path, &entries, is_other_file, NULL);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > 0 ? count : 0;
+}
+
 static bool add_directory(struct inputs *inputs, const char *path)
 {
     struct dirent **entries = NULL;
+    inputs->passed_over += count_other_files(path);
     const int count = scandir(path, &entries, is_png, by_name);
     bool done = true;
     if (count < 0)

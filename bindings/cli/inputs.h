@@ -17,7 +17,8 @@ struct input {
 struct inputs {
     struct input *items;
     int count;
-    bool single; /* one file was named: its output needs no directory of its own */
+    bool single;     /* one file was named: its output needs no directory of its own */
+    int passed_over; /* other files in the directories, hidden ones aside            */
 };
 
 bool inputs_collect(struct inputs *inputs, char **paths, int count, struct failure *failure);

@@ -83,12 +83,28 @@ static bool unexpected(struct failure *failure, int id, const char *text, const 
     return failure_set(failure, "--%s %s: expected %s", option_name(id), text, wanted);
 }
 
+/* "c2" to "c5", and then the end or a comma. */
+static bool is_map_name(const char *text)
+{
+    return text[0] == 'c' && text[1] >= '2' && text[1] < '2' + SWIN_MAX_STAGES && (text[2] == ',' || text[2] == '\0');
+}
+
+/* Levels by number, or by the name of their map. */
 static bool parse_levels(struct options *options, const char *text, struct failure *failure)
 {
+    char numbers[16] = "";
+    size_t length = 0;
+    for (const char *at = text; *at != '\0' && length < sizeof numbers; at++) {
+        const bool name = (at == text || at[-1] == ',') && is_map_name(at);
+        numbers[length++] = name ? (char)(*++at - 2) : *at;
+    }
     int32_t levels[SWIN_MAX_STAGES];
-    const int count = value_integers(text, levels, SWIN_MAX_STAGES, 0, SWIN_MAX_STAGES - 1);
+    int count = 0;
+    if (length < sizeof numbers)
+        count = value_integers(numbers, levels, SWIN_MAX_STAGES, 0, SWIN_MAX_STAGES - 1);
     if (count == 0)
-        return unexpected(failure, ID_LEVELS, text, "up to four of 0,1,2,3 with commas between, e.g. 0,1,2,3");
+        return unexpected(failure, ID_LEVELS, text,
+                          "up to four of 0,1,2,3 or c2,c3,c4,c5 with commas between, e.g. 0,1,2,3");
     memset(options->levels, 0, sizeof options->levels);
     for (int i = 0; i < count; i++) {
         if (options->levels[levels[i]])
@@ -171,12 +187,12 @@ static bool parse_size(int id, int32_t *height, int32_t *width, const char *text
     return true;
 }
 
-static bool parse_count(int id, int32_t *count, int32_t most, const char *text, struct failure *failure)
+static bool parse_count(int id, int32_t *count, int32_t least, int32_t most, const char *text, struct failure *failure)
 {
     char wanted[64];
-    if (value_integers(text, count, 1, 1, most) == 1)
+    if (value_integers(text, count, 1, least, most) == 1)
         return true;
-    snprintf(wanted, sizeof wanted, "a whole number from 1 to %d", most);
+    snprintf(wanted, sizeof wanted, "a whole number from %d to %d", least, most);
     return unexpected(failure, id, text, wanted);
 }
 
@@ -223,7 +239,7 @@ static bool parse_option(struct options *options, int id, const char *text, stru
     case ID_IMAGE_SIZE:
         return parse_size(id, &options->model.image_size[0], &options->model.image_size[1], text, failure);
     case ID_PAD_DIVISOR:
-        return parse_count(id, &options->pad_divisor, 4096, text, failure);
+        return parse_count(id, &options->pad_divisor, 1, 4096, text, failure);
     case ID_MAX_PIXELS:
         return value_pixels(text, &options->max_pixels) ||
                unexpected(failure, id, text, "a number of pixels from 1 to 2147M, e.g. 500M");
@@ -237,7 +253,7 @@ static bool parse_option(struct options *options, int id, const char *text, stru
     case ID_PRECISION:
         return parse_choice(id, &options->precision, precisions, text, failure);
     case ID_THREADS:
-        return parse_count(id, &options->threads, 1024, text, failure);
+        return parse_count(id, &options->threads, 0, 1024, text, failure);
     case ID_MEAN:
         return parse_colour(id, options->mean, text, failure);
     case ID_STD:
@@ -277,7 +293,7 @@ static bool parse_option(struct options *options, int id, const char *text, stru
     case ID_QUERY:
         return parse_query(options, text, failure);
     case ID_BENCH:
-        return parse_count(id, &options->bench, 1000000, text, failure);
+        return parse_count(id, &options->bench, 1, 1000000, text, failure);
     default:
         options->quiet = true;
         return true;
@@ -375,9 +391,9 @@ const char *options_help(void)
            "      --max-pixels N         refuse larger images, M for millions (default: 256M)\n"
            "\n"
            "Computing\n"
-           "      --levels L[,L..]       which of 0,1,2,3 (c2 to c5); stages after the last one are not computed\n"
+           "      --levels L[,L..]       which of 0,1,2,3 or c2,c3,c4,c5; stages after the last one are not computed\n"
            "      --precision P          auto (bf16 on a CPU with AMX, else f32), f32 or bf16\n"
-           "      --threads N            default: all CPUs\n"
+           "      --threads N            default: 0, all CPUs\n"
            "\n"
            "Output\n"
            "  -o, --out DIR              default: ./swin-dump; of several images each goes to DIR/<image name>/\n"

@@ -107,6 +107,8 @@ static bool decode(struct reader *reader)
     return true;
 }
 
+static const char safetensors[] = "a safetensors checkpoint";
+
 /* What the file is instead, where its first bytes say so. */
 static const char *kind_of(const unsigned char *magic, size_t count)
 {
@@ -124,6 +126,8 @@ static const char *kind_of(const unsigned char *magic, size_t count)
         {"ftyp", 4, 4, "an AVIF, HEIC or MP4"},
         {"%PDF", 0, 4, "a PDF"},
         {"\x93NUMPY", 0, 6, "a NumPy array"},
+        {"{\"", 8, 2, safetensors}, /* behind the length of its header */
+        {"PK\3\4", 0, 4, "a zip file or a PyTorch checkpoint"},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (known[i].offset + known[i].count <= count &&
@@ -144,14 +148,19 @@ static bool check_start(FILE *stream, const char *path, struct failure *failure)
         return failure_set(failure, "%s: the file is empty; copy or download it again", path);
     if (count < 8 || png_sig_cmp(magic, 0, 8) != 0) {
         const char *kind = kind_of(magic, count);
-        return failure_set(failure, "%s: %s%s, not a PNG; convert it to PNG first", path,
-                           kind != NULL ? "is " : "is no picture that is known here", kind != NULL ? kind : "");
+        if (kind == safetensors)
+            return failure_set(failure, "%s: is %s, not a picture; give it with --weights", path, kind);
+        if (kind == NULL)
+            return failure_set(failure, "%s: is not a PNG, nor another kind of picture that is known here", path);
+        return failure_set(failure,
+                           "%s: is %s, not a PNG; convert it to PNG first, or give pictures to python3 -m libswin dump",
+                           path, kind);
     }
     if (count == sizeof magic && memcmp(magic + 12, "IHDR", 4) == 0) {
         const png_uint_32 width = png_get_uint_32(magic + 16), height = png_get_uint_32(magic + 20);
         if (width == 0 || height == 0)
-            return failure_set(failure, "%s: has %u x %u pixels, expected at least 1 x 1", path, (unsigned)width,
-                               (unsigned)height);
+            return failure_set(failure, "%s: broken PNG (%u x %u pixels, expected at least 1 x 1); copy or "
+                               "download it again", path, (unsigned)width, (unsigned)height);
     }
     rewind(stream);
     return true;

@@ -34,8 +34,9 @@ static void a_directory(void **state)
     snprintf(wanted, sizeof wanted, "\n3 images done, written to %s/<image name>/\n", place_path("batch"));
     assert_non_null(strstr(program.out, wanted));
     assert_null(strchr(program.err, '\r'));
-    /* The bad image, and the list. */
-    assert_int_equal(program.err_lines, 2);
+    assert_non_null(strstr(program.err, "passed over 1 file whose name does not end in .png\n"));
+    /* The bad image, the list, and what is no picture. */
+    assert_int_equal(program.err_lines, 3);
     program_free(&program);
     assert_int_equal(place_count(place_path("batch")), 3);
     assert_int_equal(place_count(place_path("batch/a")), 1);
@@ -55,6 +56,16 @@ static void a_directory(void **state)
     mkdir(place_path("void"), 0777);
     program_assert_failure(program_run(NULL, "-q @ %s -o %s", place_path("void"), place_path("v")), 1,
                            "there is no .png file");
+
+    /* Files of another kind are not passed over without a word. */
+    mkdir(place_path("mixed"), 0777);
+    specimen_write_noise("mixed/a.png", 20, 20, 1);
+    place_write("mixed/b.jpg", "\xff\xd8\xff", 3);
+    place_write("mixed/c.txt", "c", 1);
+    place_write("mixed/.hidden", "d", 1);
+    mkdir(place_path("mixed/below"), 0777);
+    program_assert(program_run(NULL, "@ %s -o %s --json --levels c2", place_path("mixed"), place_path("mixed-out")), 0,
+                   NULL, "swin-dump: passed over 2 files whose name does not end in .png\n");
 }
 
 /* A name may hold what a terminal obeys, and what lies in a directory need not be a file. */

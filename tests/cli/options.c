@@ -67,6 +67,9 @@ static void everything(void **state)
     assert_int_equal(options.pad_divisor, 32);
     assert_true(!options.levels[0] && options.levels[1] && !options.levels[2] && options.levels[3]);
     assert_true(options.nhwc);
+    const struct options named = parsed("x.png --levels c5,1 --threads 0");
+    assert_true(!named.levels[0] && named.levels[1] && !named.levels[2] && named.levels[3]);
+    assert_int_equal(named.threads, 0);
     assert_int_equal(options.input_count, 2);
 
     options =
@@ -184,14 +187,19 @@ static void refusals(void **state)
         {"x.png --levels 0,0", "level 0 is there twice"},
         {"x.png --levels 0,", "expected"},
         {"x.png --levels ,0", "expected"},
-        {"x.png --levels c2", "expected"},
+        {"x.png --levels c1", "expected"},
+        {"x.png --levels c6", "expected"},
+        {"x.png --levels c22", "expected"},
+        {"x.png --levels 0c2", "expected"},
+        {"x.png --levels c2,0", "level 0 is there twice"},
+        {"x.png --levels c2,c3,c4,c5,c2", "expected"},
+        {"x.png --levels c2,c3,c4,c5,c", "expected"},
         {"x.png --levels 0,1,2,3,0", "expected"},
         {"x.png --layout chwn", "expected one of nchw, nhwc"},
         {"x.png --precision fp8", "expected one of auto, f32, bf16"},
         {"x.png --lineage caffe", "expected one of auto, detection, microsoft, torchvision"},
         {"x.png --out-norm maybe", "expected one of auto, on, off"},
-        {"x.png --threads 0", "--threads 0: expected a whole number from 1"},
-        {"x.png --threads -1", "--threads -1: expected a whole number from 1"},
+        {"x.png --threads -1", "--threads -1: expected a whole number from 0"},
         {"x.png --threads two", "expected"},
         {"x.png --threads 99999999999999999999", "expected"},
         {"x.png --mean 1,2", "expected three finite numbers"},

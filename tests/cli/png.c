@@ -156,8 +156,8 @@ static void refuses_sizes(void **state)
         {"a bomb", 30000, 30000, "over the limit of 256000000"},
         {"a long bomb", 2147483647, 1, "over the limit"},
         {"the largest", 2147483647, 2147483647, "over the limit"},
-        {"no column", 0, 5, "has 0 x 5 pixels, expected at least 1 x 1"},
-        {"no row", 5, 0, "has 5 x 0 pixels, expected at least 1 x 1"},
+        {"no column", 0, 5, "broken PNG (0 x 5 pixels, expected at least 1 x 1)"},
+        {"no row", 5, 0, "broken PNG (5 x 0 pixels, expected at least 1 x 1)"},
         {"too many columns for PNG", 0x80000001, 1, "broken PNG"},
         {"pixels that are not there", 100, 100, "broken PNG"},
     };
@@ -186,7 +186,9 @@ static void refuses_other_files(void **state)
         const char *bytes;
         const char *with;
     } cases[] = {
-        {"\xff\xd8\xff\xe0 JFIF and more", "is a JPEG"},
+        {"\xff\xd8\xff\xe0 JFIF and more", "is a JPEG, not a PNG; convert it to PNG first"},
+        {"\x40\1\1\1\1\1\1\1{\"a\":{}}", "is a safetensors checkpoint, not a picture; give it with --weights"},
+        {"PK\3\4 and an archive", "is a zip file or a PyTorch checkpoint"},
         {"GIF89a and so on and on", "is a GIF"},
         {"RIFFsizeWEBPVP8 ", "is a WebP"},
         {"BM and what follows it", "is a BMP"},
