@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import pickle
 import shutil
@@ -232,7 +233,9 @@ def test_the_command(tmp_path):
     shutil.copy(fixture("mmengine.pth"), tmp_path / "in.pth")
     done = run("convert", "in.pth", "out.safetensors", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "out.safetensors: 13 tensors, 0.0 MB, from 'state_dict', not 'ema_state_dict'\n"
+    assert done.stdout == ("out.safetensors: 13 tensors, 0.0 MB, from 'state_dict', not 'ema_state_dict'\n"
+                           "what it is: swin-dump --weights out.safetensors --info\n")
+    assert run("convert", "in.pth", "a b", cwd=tmp_path).stdout.endswith(" swin-dump --weights 'a b' --info\n")
     check(tmp_path / "out.safetensors")
     assert os.stat(tmp_path / "out.safetensors").st_mode & 0o777 == 0o666 & ~_umask()
 
@@ -255,9 +258,20 @@ def _umask() -> int:
     (b"PK\x03\x04" + bytes(60), "in.pth: is a damaged or truncated zip archive"),
     (b"\x93NUMPY" + bytes(100), "in.pth: is a single numpy array"),
     (bytes(257) + b"ustar" + bytes(300), "in.pth: is a tar archive"),
-    (bytes(600), "in.pth: no pickle, or a damaged one: byte 0x00 at offset 0"),
-    (pickle.dumps([1, 2]), "in.pth: holds no tensors (no dictionary)"),
-    (pickle.dumps({"a": {"b": 1}}), "in.pth: holds no tensors; at the top are the dictionaries 'a'"),
+    (bytes(600), "in.pth: is no PyTorch, pickle or Paddle file: it begins with the bytes 00 00 00 00 00 00 00 00\n"),
+    (b"#!/usr/bin/env python3\nimport os\n", "in.pth: is no PyTorch, pickle or Paddle file: it begins with '#!/usr"),
+    (b"import os\n", "in.pth: is no PyTorch, pickle or Paddle file: it begins with 'import os'\n"),
+    (b"class Net(Module):\n    pass\n", "in.pth: is no PyTorch, pickle or Paddle file: it begins with 'class Net"),
+    (b"\n{}", "in.pth: is no PyTorch, pickle or Paddle file: it begins with the bytes 0a 7b 7d\n"),
+    (b'{"model": [1, 2]}', "in.pth: is no PyTorch, pickle or Paddle file: it begins with '{\"model\": [1, 2]}'\n"),
+    (b"\x80\x02}", "in.pth: truncated: 1 bytes wanted"),
+    (b"\x80\x02}\xff.", "in.pth: no pickle, or a damaged one: byte 0xff at offset 3"),
+    (pickle.dumps([1, 2]), "in.pth: holds no dictionary of tensors, but a list: there is nothing to convert\n"),
+    (pickle.dumps(np.ones(3)), "in.pth: holds no dictionary of tensors, but a single tensor: there is nothing to"),
+    (pickle.dumps(3.5, 2), "in.pth: holds no dictionary of tensors: there is nothing to convert\n"),
+    (pickle.dumps({"a": {"b": 1}}), "in.pth: holds no tensors, neither at the top nor under 'a': there is nothing to"),
+    (pickle.dumps({"epoch": 3}), "in.pth: holds no tensors: there is nothing to convert\n"),
+    (b"\x80\x02cmy.code\nNet\n)\x81.", "in.pth: holds no tensors, but an object of the class my.code.Net: there is"),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_what_cannot_be_converted_is_one_line(tmp_path, content, message):
     if content is not None:
@@ -269,12 +283,28 @@ def test_what_cannot_be_converted_is_one_line(tmp_path, content, message):
 
 
 def test_a_target_that_cannot_be_written(tmp_path):
-    done = run("convert", fixture("zip.pth"), tmp_path / "missing" / "out")
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "No such file or directory" in done.stderr
+    os.mkdir(tmp_path / "directory")
+    (tmp_path / "file").write_text("in the way")
+    for target, said in (("missing/out", "missing: No such file or directory"),
+                         ("directory", "directory: Is a directory"), ("file/out", "file: Not a directory")):
+        done = run("convert", fixture("zip.pth"), target, cwd=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"libswin: {said}\n")
+    assert sorted(os.listdir(tmp_path)) == ["directory", "file"]
     shutil.copy(fixture("zip.pth"), tmp_path / "in.pth")
     done = run("convert", tmp_path / "in.pth", tmp_path / "in.pth")
     assert done.returncode == 1 and "would be overwritten by its own conversion" in done.stderr
     assert (tmp_path / "in.pth").read_bytes() == open(fixture("zip.pth"), "rb").read()
+
+
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("kind", [dict, collections.OrderedDict])
+def test_pickles_of_every_protocol_are_known_by_their_beginning(tmp_path, protocol, kind):
+    (tmp_path / "in").write_bytes(pickle.dumps(kind(w=np.ones(3, "f4")), protocol))
+    assert checkpoint(tmp_path / "in", tmp_path / "out").tensors == 1
+    parts = (0x1950a86a20f9469cfc6c, 1001, {"little_endian": True}, kind(), [])  # torch's older stream
+    (tmp_path / "in").write_bytes(b"".join(pickle.dumps(part, protocol) for part in parts))
+    with pytest.raises(ConvertError, match="holds no tensors: there is nothing"):
+        checkpoint(tmp_path / "in", tmp_path / "out")
 
 
 def test_a_failure_leaves_the_older_target(tmp_path):

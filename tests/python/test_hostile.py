@@ -215,7 +215,7 @@ COSTLY = [
     ("a string of -1 bytes", b"\x80\x02T\xff\xff\xff\xff.", "a string of -1 bytes"),
     ("an integer of 2^31-1 bytes", b"\x80\x02\x8b" + struct.pack("<i", (1 << 31) - 1) + b".", "an integer of"),
     ("an integer of a million digits", b"L" + b"9" * 60000 + b"L\n.", "is no integer"),
-    ("a line without end", b"c" + b"x" * 10_000_000, "no end of line"),
+    ("a line without end", b"(c" + b"x" * 10_000_000, "no end of line"),
     ("a dictionary in itself", b"\x80\x02}q\0X\5\0\0\0modelh\0s.", "holds no tensors"),
     ("a lattice of dictionaries", b"\x80\x02}q\0" + b"".join(
         b"}(" + b"".join(b"X\2\0\0\0k" + bytes([65 + j]) + b"h" + bytes([i])
@@ -291,7 +291,7 @@ def test_a_storage_of_bytes_needs_a_type(tmp_path):
 
 @pytest.mark.parametrize("line", [b"'.',{{}:1}", b"'',{[]}", b"'a", b"(" * 5000, b"'\\x4'", b"'\0'", b"'a' 'b'", b""])
 def test_text_that_is_no_quoted_string(tmp_path, line):
-    refuse(tmp_path, b"S" + line + b"\n.", "no quoted string")
+    refuse(tmp_path, b"(S" + line + b"\n.", "no quoted string")
 
 
 @pytest.mark.parametrize("pairs", [b"cfoo\nBar\n)R", b"N", b"K\x05", b"\x88", b"S'ab'\n"])

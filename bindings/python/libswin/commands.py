@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 import time
 from argparse import Namespace
@@ -41,6 +42,7 @@ def convert(options: Namespace) -> int:
         words.append(f"without {len(done.skipped)} that safetensors cannot hold ({done.skipped[0]!r}"
                      f"{', ...' if len(done.skipped) > 1 else ''})")
     print(", ".join(words))
+    print(f"what it is: swin-dump --weights {shlex.quote(options.target)} --info")
     return 0
 
 

@@ -23,11 +23,23 @@ def whole(path: str) -> Iterator[IO[bytes]]:
     ['a']
     """
     unfinished = f"{path}.{secrets.token_hex(4)}.part"
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise _of(path, error) from None
     try:
         with open(descriptor, "wb") as out:
             yield out
-        os.replace(unfinished, path)
+        try:
+            os.replace(unfinished, path)
+        except OSError as error:
+            raise _of(path, error) from None
     except BaseException:
         os.unlink(unfinished)
         raise
+
+
+def _of(path: str, error: OSError) -> OSError:
+    """The same, of what the caller knows by name: the file, or the directory that it has none of."""
+    directory = os.path.dirname(path) or os.curdir
+    return OSError(error.errno, error.strerror, path if os.path.isdir(directory) else directory)

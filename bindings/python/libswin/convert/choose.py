@@ -57,7 +57,7 @@ def choose(top: Any, wanted: str | None = None) -> Choice:
             path.append(step)
             here = _children(here)[step]
         if not _weights(here):
-            raise ConvertError(f"holds no tensors{_kind(here)}; at the top {_are(_children(top))}")
+            raise ConvertError(_nothing(top))
     found = _weights(here)
     tensors = {name: value for name, value in found.items() if isinstance(value, Tensor)}
     skipped = [name for name in found if name not in tensors]
@@ -155,10 +155,16 @@ def _bfloat16(tensor: Any) -> Any:
     return tensor
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, Opaque):
-        return f" (an object of the class {value.kind[:100]})"
-    return "" if isinstance(value, dict) else " (no dictionary)"
+def _nothing(top: Any) -> str:
+    """What to say of a file without weights."""
+    if isinstance(top, Opaque):
+        return f"holds no tensors, but an object of the class {top.kind[:100]}: there is nothing to convert"
+    if isinstance(top, dict):
+        below = _children(top)
+        where = f", neither at the top nor under {_listed(below)}" if below else ""
+        return f"holds no tensors{where}: there is nothing to convert"
+    kind = "a single tensor" if isinstance(top, (Tensor, Array)) else "a list" if isinstance(top, (list, tuple)) else ""
+    return f"holds no dictionary of tensors{f', but {kind}' if kind else ''}: there is nothing to convert"
 
 
 def _are(below: Mapping[str, Any]) -> str:

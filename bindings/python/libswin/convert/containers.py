@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 import zlib
@@ -38,6 +39,10 @@ _OTHER_FORMATS = (
     (257, b"ustar", "is a tar archive: unpack it first (if PyTorch before 0.2 wrote it, save it with a newer one)"),
 )
 
+# How pickles of containers begin, and that of the older streams' magic number: with the protocol, or, before there was
+# one, with a container, the class of one, or an integer.
+_PICKLE = re.compile(rb"\x80[\0-\5]?|[(})\]]|L[0-9]|c[\w.]+\n[\w.]+\n")
+
 
 class FileLoader:
     """Loads what one file holds; `nested` serves the streams inside its pickles."""
@@ -63,11 +68,19 @@ class FileLoader:
                 raise ConvertError(message)
         if not head:
             raise ConvertError("is empty")
+        if not _PICKLE.match(head):
+            raise ConvertError(f"is no PyTorch, pickle or Paddle file: it begins with {_beginning(head)}")
         cursor = Cursor(self._source)
         found = Machine(cursor, self).run()
         if type(found) is int and found == _MAGIC:
             return _Stream(cursor, self).load()
         return found
+
+
+def _beginning(head: bytes) -> str:
+    line = head[:24].split(b"\n")[0].strip()
+    text = line.decode("ascii", "replace")
+    return repr(text) if line and text.isprintable() else f"the bytes {head[:8].hex(' ')}"
 
 
 def _storage_id(pid: Any) -> tuple[Name, str, int, Any]:
