@@ -61,6 +61,14 @@ def test_windows_and_sizes_are_reported():
         assert (done.returncode, done.stderr) == (0, "") and part in done.stdout, arguments
 
 
+def test_a_resized_window_is_said(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((8, 9, 3), np.uint8))
+    done = run("dump", "-w", WEIGHTS, "--window", "8", "a.npy", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        0, f"libswin: {WEIGHTS}: position biases resized from 4x4 to 8x8, as --window asks: the maps are others than "
+           "with the file's own window\n")
+
+
 def test_messages_are_those_of_the_tool(tmp_path):
     """Paths are named as they were given."""
     (tmp_path / "a b.pth").write_bytes(b"PK\3\4 and more")
@@ -77,7 +85,7 @@ def test_messages_are_those_of_the_tool(tmp_path):
 def test_dump_of_one_image(tmp_path):
     image = np.random.default_rng(0).integers(0, 256, (33, 50, 3), np.uint8)
     np.save(tmp_path / "photo.npy", image)
-    done = run("dump", "-w", WEIGHTS, "photo.npy", "-o", "out", "--levels", "0,2", "--layout", "nhwc",
+    done = run("dump", "-w", WEIGHTS, "photo.npy", "-o", "out", "--levels", "0,c4", "--layout", "nhwc",
                "--pad-divisor", 32, "--precision", "f32", "--mean", "1,2,3", "--std", "4,5,6", "--bgr", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(os.listdir(tmp_path / "out")) == ["c2.npy", "c4.npy", "summary.json"]
@@ -115,8 +123,8 @@ def test_dump_of_directories(tmp_path):
     (tmp_path / "photos" / "notes.txt").write_text("no picture")
     done = run("dump", "-w", WEIGHTS, "photos", "z.npy", "more/", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (
-        0, "libswin: left out: 2 files without the name of a picture (photos/.hidden.npy, photos/notes.txt), "
-           "1 directory in a directory\n")
+        0, "libswin: passed over 1 file without the name of a picture (photos/notes.txt) and 1 directory in a "
+           "directory\n")
     assert [line.split(": ")[0] for line in done.stdout.splitlines()] == [
         "photos/a.npy", "photos/b.npy", "z.npy", "more/a.npy"]
     assert sorted(os.listdir(tmp_path / "swin-dump")) == ["a", "a-2", "b", "z"]
@@ -155,7 +163,7 @@ def test_pictures_in_a_directory(tmp_path):
     assert lines[0].startswith("libswin: in/short.png: cannot be read by Pillow: ")
     assert lines[1] == "libswin: in/text.jpg: is no image that Pillow knows"
     assert lines[2].startswith("libswin: in/wrong.png: ")
-    assert lines[3] == "libswin: left out: 1 file without the name of a picture (in/labels.json)"
+    assert lines[3] == "libswin: passed over 1 file without the name of a picture (in/labels.json)"
     assert lines[4] == "libswin: 3 of 6 images failed: in/short.png, in/text.jpg, in/wrong.png"
     assert sorted(os.listdir(tmp_path / "swin-dump")) == ["a", "b", "c"]
 
@@ -227,7 +235,8 @@ def test_dump_of_a_picture(tmp_path):
     (["info", WEIGHTS, "--window", "7,7"], 1, "libswin: window is [7, 7], of 2 stages, but the model has 3 stages\n"),
     (["info", WEIGHTS, "--window", "7,7,7"], 0, ""),
     (["info", WEIGHTS.replace("v1-detection", "v2-timm")], 1, "no published file name; give it (--window)\n"),
-    (["dump", "-w", WEIGHTS, "--levels", "a", "x.npy"], 2, "--levels: 'a' are no whole numbers with commas between"),
+    (["dump", "-w", WEIGHTS, "--levels", "0,a", "x.npy"], 2,
+     "--levels: '0,a' are none of 0,1,2,3 or c2,c3,c4,c5 with commas between"),
     (["dump", "x.npy"], 2, "required: -w/--weights"),
     (["dump", "-w", WEIGHTS, "--mean", "1,x,3", "x.npy"], 2, "--mean"),
 ])

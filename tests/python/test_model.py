@@ -9,6 +9,7 @@ import inspect
 import os
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -453,6 +454,7 @@ def test_from_a_pickle_to_the_maps(tmp_path):
     check_golden(pickle.loads(pickle.dumps(model)))
 
 
+@pytest.mark.filterwarnings("ignore:.*position biases resized")
 def test_parameters_of_load():
     path = os.path.join(GOLDEN, "v1-detection.safetensors")
     for window, wanted in (
@@ -495,6 +497,19 @@ def test_image_sizes(size, wanted):
     assert pickle.loads(pickle.dumps(libswin.load(path, image_size=size))).config.image_size == wanted
 
 
+def test_resized_position_biases_are_warned_of():
+    path = os.path.join(GOLDEN, "v1-detection.safetensors")
+    with pytest.warns(UserWarning, match=f"^{re.escape(path)}: position biases resized from 4x4 to 5x5, as window="):
+        libswin.load(path, window=5)
+    with pytest.warns(UserWarning, match="position biases resized in 2 of 3 stages, as"):
+        libswin.load(path, window=(4, 5, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        libswin.load(path, window=4)
+        libswin.load(os.path.join(GOLDEN, "v2-microsoft.safetensors"), window=3)
+
+
+@pytest.mark.filterwarnings("ignore:.*position biases resized")
 def test_windows_of_numpy():
     path = os.path.join(GOLDEN, "v1-detection.safetensors")
     for window in (np.int64(5), np.array([5, 5, 5]), [np.array([5, 5])] * 3):

@@ -65,12 +65,13 @@ def _add_dump(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("images", metavar="IMAGE|DIRECTORY", nargs="+")
     parser.add_argument("-w", "--weights", metavar="FILE", required=True, help="safetensors checkpoint")
     parser.add_argument("-o", "--out", metavar="DIR", default="swin-dump", help="default: ./swin-dump")
-    parser.add_argument("--levels", type=_numbers(int), metavar="0,1,2,3", help="default: all")
+    parser.add_argument("--levels", type=_levels, metavar="L[,L...]",
+                        help="which of 0,1,2,3 or c2,c3,c4,c5 (default: all)")
     parser.add_argument("--layout", choices=("nchw", "nhwc"), default="nchw")
     parser.add_argument("--precision", choices=PRECISIONS, default="auto")
     parser.add_argument("--threads", type=int, default=0, help="default: one per CPU")
-    parser.add_argument("--mean", type=_numbers(float), metavar="R,G,B", help="in 0-255 units (default: ImageNet's)")
-    parser.add_argument("--std", type=_numbers(float), metavar="R,G,B")
+    parser.add_argument("--mean", type=_numbers, metavar="R,G,B", help="in 0-255 units (default: ImageNet's)")
+    parser.add_argument("--std", type=_numbers, metavar="R,G,B")
     parser.add_argument("--bgr", action="store_true", help="channels of the .npy images lie in the order B, G, R")
     parser.add_argument("--pad-divisor", type=int, metavar="N", help="pad images to a multiple of N")
     _add_model_options(parser)
@@ -90,14 +91,19 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--out-norm", choices=OUT_NORMS, default="auto", help="whether levels pass a LayerNorm")
 
 
-def _numbers(kind: type) -> Any:
-    def parse(text: str) -> list[Any]:
-        try:
-            return [kind(part) for part in text.split(",")]
-        except ValueError:
-            whole = "whole numbers" if kind is int else "numbers"
-            raise ArgumentTypeError(f"{text!r} are no {whole} with commas between") from None
-    return parse
+def _levels(text: str) -> list[int]:
+    names = {name: level for level in range(MAX_STAGES) for name in (str(level), f"c{level + 2}")}
+    try:
+        return [names[part] for part in text.split(",")]
+    except KeyError:
+        raise ArgumentTypeError(f"{text!r} are none of 0,1,2,3 or c2,c3,c4,c5 with commas between") from None
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} are no numbers with commas between") from None
 
 
 class _Version(argparse.Action):

@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 import time
+import warnings
 from argparse import Namespace
 from typing import Any
 
@@ -47,7 +48,7 @@ def convert(options: Namespace) -> int:
 
 
 def info(options: Namespace) -> int:
-    model = _load(options)
+    model, _ = _load(options)  # what it would warn of is said
     if options.json:
         print(json.dumps(_description(options.weights, model, names=True), indent=2))
     else:
@@ -56,7 +57,9 @@ def info(options: Namespace) -> int:
 
 
 def dump(options: Namespace) -> int:
-    model, pictures = _load(options), collect(options.images)
+    (model, warned), pictures = _load(options), collect(options.images)
+    for each in warned:
+        complain(UserWarning(each))
     count, failed = len(pictures.found), []
     progress = Progress(count)
     for path, name, problem in pictures.found:
@@ -73,8 +76,8 @@ def dump(options: Namespace) -> int:
             progress.say(line)
         progress.step(path)
     progress.wipe()
-    if pictures.left_out:
-        complain(Error(pictures.left_out))
+    if pictures.passed_over:
+        complain(UserWarning(pictures.passed_over))
     if failed and count > 1:
         rest = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
         complain(Error(f"{len(failed)} of {count} images failed: {', '.join(failed[:_SHOWN])}{rest}"))
@@ -95,10 +98,14 @@ def _as_options(text: str) -> str:
                   lambda found: f"(--{found[1].replace('_', '-')})", text)
 
 
-def _load(options: Namespace) -> Model:
-    return load(options.weights, lineage=options.lineage, window=options.window,
-                pretrained_window=options.pretrained_window, image_size=options.image_size, out_norm=options.out_norm,
-                prefix=options.prefix, precision=getattr(options, "precision", "f32"))
+def _load(options: Namespace) -> tuple[Model, list[str]]:
+    """The model, and the warnings that came with it."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        model = load(options.weights, lineage=options.lineage, window=options.window,
+                     pretrained_window=options.pretrained_window, image_size=options.image_size,
+                     out_norm=options.out_norm, prefix=options.prefix, precision=getattr(options, "precision", "f32"))
+    return model, [str(each.message).replace(", as window= asks", ", as --window asks") for each in warned]
 
 
 def _description(label: str, model: Model, names: bool) -> dict[str, Any]:

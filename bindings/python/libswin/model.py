@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
 import time
+import warnings
 from ctypes import c_void_p, sizeof
 from operator import index
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
@@ -344,8 +346,8 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
 
     version             1 or 2: refuse a file of the other version
     lineage             whose arithmetic: one of `libswin.LINEAGES`
-    window              a number for all four stages, one per stage, or (rows, columns) per stage; position biases
-                        follow
+    window              a number for all four stages, one per stage, or (rows, columns) per stage. Where a V1 file has
+                        another one, its position biases are resized, with a warning: the maps are others then
     pretrained_window   V2 only, likewise
     image_size          (height, width), or a number for both, for lineages that clamp windows by it
     out_norm            "on", "off" or "auto": whether levels pass a LayerNorm
@@ -376,6 +378,10 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
         if len(pairs) != stages and (len(pairs) != MAX_STAGES or len(set(pairs)) > 1):  # else the same everywhere
             value = window if name == "window" else pretrained_window
             raise ArgumentError(f"{name} is {value}, of {len(pairs)} stages, but the model has {stages} stages")
+    resized = re.search("position biases resized [^;]*", made.info.window_reason)
+    if resized:
+        warnings.warn(f"{path}: {resized[0]}, as window= asks: the maps are others than with the file's own window",
+                      stacklevel=2)
     return made
 
 

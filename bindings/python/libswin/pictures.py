@@ -12,7 +12,7 @@ import numpy as np
 from .errors import ArgumentError
 
 _USUAL = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
-_SHOWN = 4  # names of what was left out
+_SHOWN = 4  # names of what was passed over
 
 
 class Picture(NamedTuple):
@@ -27,13 +27,13 @@ class Pictures(NamedTuple):
     """What a command line asks for."""
 
     found: list[Picture]
-    single: bool             #: one file, named by itself
-    left_out: Optional[str]  #: what of the directories is none of the pictures
+    single: bool                #: one file, named by itself
+    passed_over: Optional[str]  #: what of the directories is none of the pictures
 
 
 def collect(paths: list[str]) -> Pictures:
-    """Files as they are named, and of directories the pictures, in the order of their names. The directories in them
-    are not entered."""
+    """Files as they are named, and of directories the pictures, in the order of their names. Hidden files are not
+    looked at, and directories in directories not entered."""
     found: list[tuple[str, Optional[str]]] = []
     strange: list[str] = []
     for path in paths:
@@ -41,21 +41,22 @@ def collect(paths: list[str]) -> Pictures:
             found.append((path, None))
             continue
         try:
-            entries = sorted(os.listdir(path))
+            entries = sorted(name for name in os.listdir(path) if name[0] != ".")
         except OSError as error:
             found.append((path, error.strerror))
             continue
-        inside = [name for name in entries if _is_picture(os.path.join(path, name))]
-        found += [(os.path.join(path, name), None) for name in inside] or [(path, "there is no picture in it")]
-        strange += [os.path.join(path, name) for name in entries if name not in set(inside)]
+        entries = [os.path.join(path, name) for name in entries]
+        inside = [entry for entry in entries if _is_picture(entry)]
+        found += [(entry, None) for entry in inside] or [(path, "there is no picture in it")]
+        strange += [entry for entry in entries if not _is_picture(entry)]
     names = _names([path for path, _ in found])
     return Pictures([Picture(path, name, problem) for (path, problem), name in zip(found, names)],
-                    len(paths) == 1 and not os.path.isdir(paths[0]), _left_out(strange))
+                    len(paths) == 1 and not os.path.isdir(paths[0]), _passed_over(strange))
 
 
 def read(path: str) -> np.ndarray:
     """An array of a .npy file, or RGB of whatever Pillow reads."""
-    if path.endswith(".npy"):
+    if path.lower().endswith(".npy"):
         try:
             return np.load(path, allow_pickle=False)
         except (ValueError, EOFError) as error:
@@ -77,8 +78,7 @@ def read(path: str) -> np.ndarray:
 
 
 def _is_picture(path: str) -> bool:
-    name = os.path.basename(path)
-    return os.path.splitext(name)[1].lower() in _suffixes() and name[0] != "." and not os.path.isdir(path)
+    return os.path.splitext(path)[1].lower() in _suffixes() and not os.path.isdir(path)
 
 
 @lru_cache(maxsize=None)
@@ -91,7 +91,7 @@ def _suffixes() -> frozenset[str]:
     return frozenset([".npy", *(suffix for suffix in known if known[suffix] in Image.OPEN)])
 
 
-def _left_out(paths: list[str]) -> Optional[str]:
+def _passed_over(paths: list[str]) -> Optional[str]:
     files = [path for path in paths if not os.path.isdir(path)]
     parts = []
     if files:
@@ -99,7 +99,7 @@ def _left_out(paths: list[str]) -> Optional[str]:
         parts.append(f"{_count(len(files), 'file')} without the name of a picture ({shown})")
     if len(paths) > len(files):
         parts.append(f"{_count(len(paths) - len(files), 'directory', 'directories')} in a directory")
-    return f"left out: {', '.join(parts)}" if parts else None
+    return f"passed over {' and '.join(parts)}" if parts else None
 
 
 def _count(number: int, one: str, more: str = "") -> str:
