@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The examples of the docstrings and of bindings/python/README.md, and the commands of both READMEs, as they stand."""
+"""The examples of the docstrings and of both READMEs, and the commands of both, as they stand."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def run(code: str, **names):
     return names
 
 
-def blocks() -> list[str]:
-    found = re.findall(r"^```python\n(.*?)^```", text_of(READMES[1]), re.M | re.S)
-    assert len(found) == 3
+def blocks(readme=READMES[1], count=4) -> list[str]:
+    found = re.findall(r"^```python\n(.*?)^```", text_of(readme), re.M | re.S)
+    assert len(found) == count
     return found
 
 
@@ -74,19 +74,37 @@ def test_of_the_package(here):
     assert [m.shape for m in run(example, image=IMAGE)["maps"]] == SHAPES
 
 
-def test_of_the_readme(here):
-    assert [m.shape for m in run(blocks()[0], image=IMAGE)["maps"]] == SHAPES
+def test_of_the_readmes(here):
+    for example in (blocks()[0], *blocks(READMES[0], 1)):
+        assert [m.shape for m in run(example, image=IMAGE)["maps"]] == SHAPES
+
+
+def test_of_precisions(here, capsys):
+    image = np.random.default_rng(0).integers(0, 256, IMAGE.shape, np.uint8)
+    made = run(blocks()[1], libswin=libswin, image=image)
+    assert capsys.readouterr().out == "f32\n"
+    for name, precision, bound in (("maps", "f32", 1e-5), ("fast", "bf16", 1.5e-2)):
+        wanted = libswin.load("swin_tiny.safetensors")(image, precision=precision)
+        for found, same, exact in zip(made[name], wanted, made["maps"]):
+            assert np.array_equal(found, same) and np.linalg.norm(found - exact) <= bound * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("text", [*map(text_of, READMES), libswin.Model.__call__.__doc__], ids=range(3))
+def test_pictures_of_pillow_are_to_be_rgb(text):
+    """Wherever they are said to go in."""
+    said = [line for line in text.splitlines() if re.search(r"\bPIL\b", line)]
+    assert said and all("RGB" in line and '.convert("RGB")' in line for line in said)
 
 
 def test_of_attention():
     model = libswin.random(libswin.Config(32, (2, 2, 6, 2), (1, 2, 4, 8)))
-    assert run(blocks()[1], model=model, image=IMAGE)["seen"].weights.shape == (10, 15)
+    assert run(blocks()[2], model=model, image=IMAGE)["seen"].weights.shape == (10, 15)
 
 
 def test_in_a_detector(here):
     torch = pytest.importorskip("torch")
     detector, kinds = torch.nn.Module(), []
-    for line in blocks()[2].splitlines():
+    for line in blocks()[3].splitlines():
         run(line, libswin=libswin, detector=detector)
         maps = detector.backbone(torch.zeros(1, 3, 32, 32))
         kinds.append("tuple" if isinstance(maps, tuple) else ",".join(maps))

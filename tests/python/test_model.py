@@ -248,6 +248,22 @@ def test_precisions(model):
     assert same(model(image()), {"f32": f32, "bf16": bf16}[model.session_info().precision])
 
 
+@pytest.mark.parametrize("precision, other", [("f32", "bf16"), ("bf16", "f32")])
+def test_the_precision_of_a_model_is_that_of_its_calls(model, precision, other):
+    """Where a call asks for none of its own."""
+    wanted = model(image(), precision=precision)
+    made = libswin.random(SMALL, 3, precision=precision)
+    for one in (made, pickle.loads(pickle.dumps(made))):
+        assert one.session_info().precision == precision and same(one(image()), wanted)
+        assert one.session_info(other).precision == other and same(one(image(), precision=other),
+                                                                   model(image(), precision=other))
+        assert same(one(image()), wanted)
+    loaded = libswin.load(os.path.join(GOLDEN, "v1-detection.safetensors"), precision=precision)
+    assert loaded.session_info("auto", 2).precision == precision
+    seen = [made.attention(image(), 1, 0, window=0, **options).weights for options in ({}, {"precision": precision})]
+    assert np.array_equal(*seen)
+
+
 def test_the_thread_count_changes_nothing(model):
     assert same(model(image(), threads=1), model(image(), threads=3))
     assert model.session_info(threads=3).threads == 3

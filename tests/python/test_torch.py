@@ -156,6 +156,15 @@ def test_from_a_file(tmp_path):
     assert same(backbone(images), libswin.load(GOLDEN, out_norm="off")(images, precision="f32"))
 
 
+def test_a_backbone_computes_in_the_precision_of_its_model():
+    images = torch.randn(1, 3, 40, 50)
+    wanted = {precision: libswin.random(SMALL, 3)(images, precision=precision) for precision in ("f32", "bf16")}
+    for precision, other in (("f32", "bf16"), ("bf16", "f32")):
+        model = libswin.random(SMALL, 3, precision=precision)
+        assert same(libswin.torch_backbone(model, out_indices=(0, 1, 2))(images), wanted[precision])
+        assert same(libswin.torch_backbone(model, out_indices=(0, 1, 2), precision=other)(images), wanted[other])
+
+
 class Features(torch.utils.data.Dataset):
     """Computes in the workers."""
 

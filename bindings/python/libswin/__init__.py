@@ -61,8 +61,8 @@ def torch_backbone(source: Union[str, "os.PathLike[str]", Model], *, out_indices
     names         None: a tuple of maps, as mmdetection's necks take it. A dictionary of them otherwise: "res", of res2
                   to res5, as in Mask2Former; "p", of p0 to p3, as in detectron2; "c", of c2 to c5; or a name for each
                   of out_indices, in their order
-    precision     "auto", "f32" or "bf16", and
-    threads       how many work on a call, 0: one per CPU; both as in `Model.__call__`
+    precision     "f32", "bf16", or "auto": that of a `libswin.Model`, of a file bf16 on a CPU with AMX, f32 elsewhere
+    threads       how many work on a call; 0: one per CPU
 
     version, lineage, window, pretrained_window, image_size, out_norm, max_header_bytes, prefix: of the checkpoint, as
     in `load`; not with a `libswin.Model`, which is loaded already.

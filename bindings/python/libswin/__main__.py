@@ -68,7 +68,8 @@ def _add_dump(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--levels", type=_levels, metavar="L[,L...]",
                         help="which of 0,1,2,3 or c2,c3,c4,c5 (default: all)")
     parser.add_argument("--layout", choices=("nchw", "nhwc"), default="nchw")
-    parser.add_argument("--precision", choices=PRECISIONS, default="auto")
+    parser.add_argument("--precision", choices=PRECISIONS, default="auto",
+                        help="default: auto, bf16 on a CPU with AMX, else f32")
     parser.add_argument("--threads", type=int, default=0, help="default: one per CPU")
     parser.add_argument("--mean", type=_numbers, metavar="R,G,B", help="in 0-255 units (default: ImageNet's)")
     parser.add_argument("--std", type=_numbers, metavar="R,G,B")

@@ -65,7 +65,7 @@ class OutputShape(NamedTuple):
 class SessionInfo(NamedTuple):
     """What computes."""
 
-    precision: str      #: "f32" or "bf16": what "auto" became
+    precision: str      #: "f32" or "bf16": what "auto" is here
     threads: int
     kernels: str        #: instruction set of libswin's own kernels
     backend: str        #: e.g. "oneDNN 2.6.3"
@@ -187,8 +187,9 @@ class Model:
 
         image       uint8 [H, W, 3] or [N, H, W, 3], normalised inside, with any row stride, also flipped; or float32
                     [3, H, W] or [N, 3, H, W], normalised already. A numpy array, or anything that shares its
-                    memory like one: a torch CPU tensor, a PIL image. Copied only if its innermost axes are not dense.
-        precision   "auto", "f32" or "bf16"
+                    memory like one: a torch CPU tensor, an RGB image of PIL (the others by .convert("RGB")). Copied
+                    only if its innermost axes are not dense.
+        precision   "f32", "bf16", or "auto": the one that the model was loaded with
         threads     how many work on this call; 0: one per CPU
         levels      the levels to compute, e.g. (1, 2, 3) or ("c3", "c4", "c5"); default all. Stages after the last one
                     are not computed.
@@ -351,7 +352,8 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
     pretrained_window   V2 only, likewise
     image_size          (height, width), or a number for both, for lineages that clamp windows by it
     out_norm            "on", "off" or "auto": whether levels pass a LayerNorm
-    precision           what to pack at once; others are packed when they are first asked for
+    precision           what calls compute in that do not say: "f32", "bf16", or "auto", which is bf16 on a CPU with AMX
+                        and f32 elsewhere. Another one is packed when a call first asks for it
     prefix              which Swin Transformer of a file that holds several, e.g. "teacher.backbone."
     """
     params = initialised("swin_model_params")
@@ -386,7 +388,8 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
 
 
 def random(config: Union[str, Config], seed: int = 0, *, precision: str = "auto") -> Model:
-    """A model with pseudo-random weights, the same for the same configuration and seed on every machine.
+    """A model with pseudo-random weights, the same for the same configuration and seed on every machine; precision is
+    that of `load`.
 
     >>> import libswin
     >>> libswin.random("swin_tiny_patch4_window7_224").info.parameter_count
