@@ -53,7 +53,7 @@ def torch_backbone(source: Union[str, "os.PathLike[str]", Model], *, out_indices
                    names: Union[None, str, Sequence[str]] = None, precision: str = "auto", threads: int = 0,
                    version: int = 0, lineage: str = "auto", window: Optional[Window] = None,
                    pretrained_window: Optional[Window] = None, image_size: Optional[Size] = None,
-                   out_norm: str = "auto", max_header_bytes: int = 0, prefix: Optional[str] = None) -> "Backbone":
+                   out_norm: str = "auto", max_header_bytes: int = 0, prefix: Optional[str] = None) -> Backbone:
     """A `torch.nn.Module` in place of a detector's backbone: tensors [N, 3, H, W] in, tensors [N, C, H, W] out.
 
     source        path of a safetensors checkpoint, or a `libswin.Model`
