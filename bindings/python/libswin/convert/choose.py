@@ -22,6 +22,7 @@ _PREFERRED = ("state_dict_ema", "model_ema", "ema", "state_dict", "model", "mode
               "params_ema", "params", "weights", "network", "net", "teacher", "student", "backbone", "blobs")
 _DEPTH = 6            # of dictionaries above the weights
 _MAX_NESTING = 40     # of modules in a module
+_MAX_PREFIX = 2000    # characters
 _MAX_MODULES = 100_000
 
 
@@ -114,7 +115,7 @@ def _tensor(entry: Any) -> Any:
 def _module_state(module: Opaque, prefix: str, seen: set[int]) -> Iterable[tuple[str, Any]]:
     """A module that was pickled whole, as its state_dict() would list it; its code is not needed for that."""
     state = module.state
-    too_many = len(seen) > _MAX_MODULES or prefix.count(".") > _MAX_NESTING
+    too_many = len(seen) > _MAX_MODULES or prefix.count(".") > _MAX_NESTING or len(prefix) > _MAX_PREFIX
     if not isinstance(state, dict) or id(module) in seen or too_many:
         return
     seen.add(id(module))
@@ -122,10 +123,11 @@ def _module_state(module: Opaque, prefix: str, seen: set[int]) -> Iterable[tuple
     for group in ("_parameters", "_buffers"):
         for name, entry in _dictionary(state.get(group)).items():
             tensor = _tensor(entry)
-            if tensor is not None and not (isinstance(transient, list) and group == "_buffers" and name in transient):
+            dropped = group == "_buffers" and isinstance(transient, list) and name in transient
+            if tensor is not None and type(name) is str and not dropped:
                 yield f"{prefix}{name}", tensor
     for name, below in _dictionary(state.get("_modules")).items():
-        if isinstance(below, Opaque):
+        if isinstance(below, Opaque) and type(name) is str:
             yield from _module_state(below, f"{prefix}{name}.", seen)
 
 

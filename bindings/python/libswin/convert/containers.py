@@ -17,10 +17,10 @@ import zlib
 from typing import Any
 
 from ..errors import ConvertError
-from .names import Name
-from .pickles import Machine
+from .names import BYTES_PER_STEP, Name
+from .pickles import Machine, Steps
 from .source import Cursor, Source
-from .tensors import ITEM_SIZE, OTHER_STORAGES, Storage
+from .tensors import ITEM_SIZE, OTHER_STORAGES, Storage, shown
 
 _MAGIC = 0x1950a86a20f9469cfc6c
 _STREAM_PROTOCOL = 1001
@@ -47,14 +47,19 @@ _PICKLE = re.compile(rb"\x80[\0-\5]?|[(})\]]|L[0-9]|c[\w.]+\n[\w.]+\n")
 class FileLoader:
     """Loads what one file holds; `nested` serves the streams inside its pickles."""
 
-    def __init__(self, source: Source, depth: int = 0) -> None:
+    def __init__(self, source: Source, depth: int = 0, steps: Steps | None = None) -> None:
         self._source = source
         self._depth = depth
+        self._steps = steps or Steps()
+
+    def spend(self, steps: int) -> None:
+        """Counts work; the pickles inside this file's pickles are paid out of the same purse."""
+        self._steps.spend(steps)
 
     def nested(self, source: Source) -> Any:
         if self._depth + 1 >= _STORAGE_DEPTH:
             raise ConvertError("a saved storage contains another saved storage")
-        return FileLoader(source, self._depth + 1).load()
+        return FileLoader(source, self._depth + 1, self._steps).load()
 
     def load(self) -> Any:
         """The object in the file, of containers, numbers, text, `Tensor`, `Array`, `Storage` and `Opaque`."""
@@ -89,7 +94,7 @@ def _storage_id(pid: Any) -> tuple[Name, str, int, Any]:
         raise ConvertError("the pickle refers to something that is no storage")
     cls, storage_key, count = pid[1], pid[2], pid[4]
     if not isinstance(storage_key, (str, int)) or type(count) is not int or not 0 <= count < _MAX_NUMBER:
-        raise ConvertError(f"a storage has the key {str(storage_key)[:40]!r} and {str(count)[:40]} elements")
+        raise ConvertError(f"a storage has the key {shown(storage_key)} and {shown(count)} elements")
     if not cls.text.startswith("torch.") or not cls.text.endswith("Storage"):
         raise ConvertError(f"a storage is of the class {cls.text[:100]}, not of one of torch's")
     return cls, str(storage_key), count, pid[5] if len(pid) == 6 else None
@@ -118,6 +123,7 @@ class _Archive:
 
     def load(self) -> Any:
         listed = self._zip.namelist()
+        self._loader.spend(len(listed))
         pickles = [name for name in listed if name == "data.pkl" or name.endswith("/data.pkl") and name.count("/") == 1]
         if len(pickles) != 1:
             raise ConvertError(f"is a zip archive with {len(pickles)} data.pkl, not one: not written by torch.save")
@@ -131,6 +137,7 @@ class _Archive:
                 raise ConvertError(f"has the byte order {order!r}, little or big expected")
             self._swapped = order == b"big"
         program = self._entry("data.pkl")
+        self._loader.spend(program.size // BYTES_PER_STEP)
         program.check()
         return Machine(Cursor(program.bytes), self._loader, self._persistent).run()
 
@@ -204,12 +211,12 @@ class _Stream:
     def load(self) -> Any:
         protocol = self._pickle()
         if protocol != _STREAM_PROTOCOL:
-            raise ConvertError(f"is a torch stream of protocol {str(protocol)[:40]}, {_STREAM_PROTOCOL} expected")
+            raise ConvertError(f"is a torch stream of protocol {shown(protocol)}, {_STREAM_PROTOCOL} expected")
         system = self._pickle()
         self._swapped = type(system) is dict and system.get("little_endian") is False
         found = Machine(self._cursor, self._loader, self._persistent).run()
         keys = self._pickle()
-        if type(keys) is not list:
+        if type(keys) is not list or not all(type(each) in (str, int) for each in keys):
             raise ConvertError("is a torch stream without a list of its storages")
         for storage_key in map(str, keys):
             if storage_key not in self._sizes:

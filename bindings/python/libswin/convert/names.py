@@ -21,14 +21,20 @@ from typing import Any, Callable, Protocol
 
 from ..errors import ConvertError
 from .source import Source
-from .tensors import (NUMPY_CODES, TORCH_DTYPES, TORCH_STORAGES, Blob, Literal, Storage, Tensor, column_major,
-                      latin1_bytes, row_major)
+from .tensors import (MAX_DIMENSIONS, NUMPY_CODES, TORCH_DTYPES, TORCH_STORAGES, Blob, Literal, Storage, Tensor,
+                      column_major, latin1_bytes, row_major, shown)
+
+
+BYTES_PER_STEP = 4096  # read or checked in the time of a step
+_MAX_NAME = 1000       # characters
 
 
 class Loader(Protocol):
     """What a handler may ask of the file it is in."""
 
     def nested(self, source: Source) -> Any: ...
+
+    def spend(self, steps: int) -> None: ...
 
 
 class Opaque:
@@ -93,6 +99,8 @@ def _array(shape: Any, dtype: Any, fortran: bool, data: Any) -> Tensor | None:
         data = Literal(data)
     if type(data) not in (Literal, Blob) or type(shape) is not tuple or not all(type(n) is int for n in shape):
         raise ConvertError("a numpy array has no state that numpy writes")
+    if len(shape) > MAX_DIMENSIONS:
+        raise ConvertError(f"a numpy array has {len(shape)} dimensions, at most {MAX_DIMENSIONS} are known")
     stride = column_major(shape) if fortran else row_major(shape)
     # The length of text is known only when it is read.
     limit = len(data.data) if type(data) is Literal else None if data.text else data.source.size
@@ -113,6 +121,7 @@ def _ordered_dict(loader: Loader, args: tuple) -> dict:
     pairs = args[0] if args else ()
     if type(pairs) not in (list, tuple, dict):
         raise ConvertError("an OrderedDict is made of something that is no list of pairs")
+    loader.spend(len(pairs))
     for pair in pairs.items() if type(pairs) is dict else pairs:
         if type(pair) not in (list, tuple) or len(pair) != 2:
             raise ConvertError("an OrderedDict is made of something that is no pair")
@@ -154,6 +163,7 @@ def _rebuild_from_type(loader: Loader, args: tuple) -> Any:
 def _load_from_bytes(loader: Loader, args: tuple) -> Any:
     data = _first(args, "torch.storage._load_from_bytes")
     if type(data) is Blob and data.text:
+        loader.spend(data.source.size // BYTES_PER_STEP)
         data = latin1_bytes(data.source.read_at(0, data.source.size))
     if type(data) is bytes:
         return loader.nested(Source(io.BytesIO(data), 0, len(data)))
@@ -163,8 +173,8 @@ def _load_from_bytes(loader: Loader, args: tuple) -> Any:
 
 
 def _size(loader: Loader, args: tuple) -> tuple:
-    shape = _first(args, "torch.Size")
-    return tuple(shape) if type(shape) in (list, tuple) else ()
+    _first(args, "torch.Size")
+    return _tuple(loader, args)
 
 
 def _dtype(loader: Loader, args: tuple) -> DType:
@@ -190,7 +200,7 @@ def _encode(loader: Loader, args: tuple) -> bytes | Blob:
     """Protocol 2 has no bytes; numpy writes text that latin-1 turns into them."""
     text = _first(args, "_codecs.encode")
     if len(args) > 1 and args[1] not in ("latin1", "latin-1"):
-        raise ConvertError(f"_codecs.encode is called for {str(args[1])[:40]!r}, only latin1 is known")
+        raise ConvertError(f"_codecs.encode is called for {shown(args[1])}, only latin1 is known")
     if type(text) is Blob:
         return text
     if type(text) is not str:
@@ -208,7 +218,10 @@ def _same(loader: Loader, args: tuple) -> Any:
 
 def _tuple(loader: Loader, args: tuple) -> tuple:
     made = _same(loader, args)
-    return tuple(made) if type(made) in (list, tuple) else ()
+    if type(made) not in (list, tuple):
+        return ()
+    loader.spend(len(made))
+    return tuple(made)
 
 
 def _list(loader: Loader, args: tuple) -> list:
@@ -239,6 +252,7 @@ def _instance(loader: Loader, args: tuple) -> Any:
     """copyreg's three ways to make an object of a class; the third argument holds the items of a kind of dictionary."""
     made = instance(_first(args, "an object"))
     if type(made) is Opaque and len(args) > 2 and type(args[2]) is dict:
+        loader.spend(len(args[2]))
         made.items.update(args[2])
     return made
 
@@ -328,6 +342,8 @@ _ALIASES = (
 def resolve(module: str, name: str) -> Name:
     """What `module.name` stands for, or a refusal."""
     text = f"{module}.{name}"
+    if len(text) > _MAX_NAME:
+        raise ConvertError(f"the pickle names something by {len(text)} characters, no class is called so")
     for old, new in _ALIASES:
         if text.startswith(old):
             text = new + text[len(old):]
@@ -370,12 +386,15 @@ def instance(cls: Any) -> Any:
     return Opaque(cls.text)
 
 
+_MAX_KEY = 16  # parts of a tuple: all of them are hashed each time
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
 def key(value: Any) -> Any:
     """`value` as a dictionary key. What is no plain key is one of a kind: hashing what a file nested ten million deep
     would exhaust the stack."""
-    if type(value) in _PLAIN or type(value) is tuple and all(type(part) in _PLAIN for part in value):
+    if type(value) in _PLAIN:
+        return value
+    if type(value) is tuple and len(value) <= _MAX_KEY and all(type(part) in _PLAIN for part in value):
         return value
     return Opaque("key")

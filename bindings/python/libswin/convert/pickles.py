@@ -19,12 +19,24 @@ from ..errors import ConvertError
 from . import names
 from .names import Array, DType, Loader, Name, Opaque
 from .source import Cursor
-from .tensors import Blob
+from .tensors import Blob, shown
 
 _LONG = 4096                # strings from this length on stay in the file
-_MAX_STEPS = 10_000_000     # a detector with its optimizer has some 100 000
+_MAX_STEPS = 10_000_000     # of all pickles of a file; a detector with its optimizer has some 100 000
 _MAX_INTEGER = 1024         # bytes of an integer
 _QUOTED = re.compile(rb"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*\"""")
+
+
+class Steps:
+    """How much work a file may still make: one for an opcode, and for each element that is copied by one."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_STEPS
+
+    def spend(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise ConvertError(f"the pickle is longer than {_MAX_STEPS} steps, no checkpoint is")
 
 
 class _Mark:
@@ -54,8 +66,9 @@ class Machine:
 
     def run(self) -> Any:
         """Executes up to the end of the pickle; the cursor then stands behind it."""
-        cursor = self._cursor
-        for _ in range(_MAX_STEPS):
+        cursor, spend = self._cursor, self._loader.spend
+        while True:
+            spend(1)
             start = cursor.position
             code = cursor.take(1)[0]
             if code == 0x2e:  # STOP
@@ -65,7 +78,6 @@ class Machine:
                 raise ConvertError(f"no pickle, or a damaged one: byte {code:#04x} at offset {start} is no opcode of a "
                                    "checkpoint")
             opcode(self)
-        raise ConvertError(f"the pickle is longer than {_MAX_STEPS} steps, no checkpoint is")
 
     # --- the stack
 
@@ -382,7 +394,7 @@ class Machine:
 
     def _remember(self, index: int) -> None:
         if index not in self._memo:
-            raise ConvertError(f"damaged pickle: memo {index} is used before it is set, before offset "
+            raise ConvertError(f"damaged pickle: memo {shown(index)} is used before it is set, before offset "
                                f"{self._cursor.position}")
         self._push(self._memo[index])
 

@@ -99,14 +99,14 @@ class Cursor:
 
     def line(self) -> bytes:
         """Up to the next newline, without it."""
-        start = self.position
-        length = 0
-        while True:
-            available = min(self._CHUNK, self.source.size - start)
-            chunk = self.source.read_at(start, available)
-            length = chunk.find(b"\n")
-            if length >= 0:
-                break
-            raise ConvertError(f"no end of line within {available} bytes at offset {start}")
-        self.skip(length + 1)
-        return chunk[:length]
+        first = self.position - self._start
+        end = self._buffer.find(b"\n", first)
+        if end < 0:
+            available = min(self._CHUNK, self.source.size - self.position)
+            self._buffer = self.source.read_at(self.position, available)
+            self._start, first = self.position, 0
+            end = self._buffer.find(b"\n")
+            if end < 0:
+                raise ConvertError(f"no end of line within {available} bytes at offset {self.position}")
+        self.position = self._start + end + 1
+        return self._buffer[first:end]

@@ -21,6 +21,7 @@ ITEM_SIZE = {
     "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
 }
 
+MAX_DIMENSIONS = 32  # numpy's
 _MAX_ELEMENTS = 1 << 59
 
 #: The same types as torch spells them in `torch.<name>` ...
@@ -130,11 +131,11 @@ class Tensor:
                  swapped: bool = False, limit: int | None = None) -> None:
         for numbers, what in ((shape, "shape"), (stride, "stride"), ((offset,), "offset")):
             if not all(type(n) is int and 0 <= n < 1 << 48 for n in numbers):
-                raise ConvertError(f"a tensor has the {what} {_short(numbers)}")
+                raise ConvertError(f"a tensor has the {what} {_all_shown(numbers)}")
         if len(shape) != len(stride):
             raise ConvertError(f"a tensor has {len(shape)} dimensions and {len(stride)} strides")
-        if len(shape) > 32:
-            raise ConvertError(f"a tensor has {len(shape)} dimensions, at most 32 are known")
+        if len(shape) > MAX_DIMENSIONS:
+            raise ConvertError(f"a tensor has {len(shape)} dimensions, at most {MAX_DIMENSIONS} are known")
         if swapped and dtype == "C64":
             raise ConvertError("a tensor holds complex numbers in big-endian order")
         self.data = data
@@ -185,5 +186,13 @@ def column_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(row_major(tuple(reversed(shape)))))
 
 
-def _short(numbers: object) -> str:
-    return repr(numbers)[:80]
+def shown(value: object) -> str:
+    """`value` for a message. Of what nests only the type is told: a tuple of tuples can be short in its file and
+    endless in writing, or deeper than the stack."""
+    if type(value) in (str, bytes):
+        return repr(value[:80])  # type: ignore[index]
+    return repr(value)[:80] if type(value) in (int, float, bool, type(None)) else type(value).__name__
+
+
+def _all_shown(numbers: Sequence[object]) -> str:
+    return f"({', '.join(map(shown, numbers[:8]))}{', ...' if len(numbers) > 8 else ''})"
