@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Pickles whose objects are small in the file and endless, or deeper than the stack, for whoever walks through them; and
-pickles that are repeated without an end."""
+"""Pickles whose objects are small in the file, and endless or deeper than the stack for whoever walks through them; and
+files that have the same work done again and again."""
 
 from __future__ import annotations
 
