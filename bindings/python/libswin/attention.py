@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
+from .arguments import int32, is_whole, items_of, shown
 from .errors import ArgumentError
 from .prototypes import (HEAD_EACH, HEAD_MEAN, WINDOW_EACH, SwinAttention, SwinAttentionInfo, SwinError, SwinImage,
                          check, initialised, library)
@@ -42,12 +43,13 @@ def attend(model: Any, session: c_void_p, image: SwinImage, stage: int, block: i
                             if query is not None else
                             "attention is asked for without query or window, one of them expected")
     request = initialised("swin_attention_request")
-    request.stage, request.block = stage, block
+    request.stage, request.block = int32("stage", stage), int32("block", block)
     request.head = _choice("head", head, {"mean": HEAD_MEAN, "each": HEAD_EACH})
     if query is not None:
-        if len(query) != 2:
-            raise ArgumentError(f"query is {query!r}, the row and column of a pixel expected")
-        request.query[:] = [int(at) for at in query]
+        pixel = items_of(query)
+        if pixel is None or len(pixel) != 2 or not all(map(is_whole, pixel)):
+            raise ArgumentError(f"query is {shown(query)}, the row and column of a pixel expected")
+        request.query[:] = [int32("query", at) for at in pixel]
     else:
         request.view, request.window = 1, _choice("window", window, {"each": WINDOW_EACH})
 
@@ -74,7 +76,7 @@ def _choice(what: str, value: Any, words: dict[str, int]) -> int:
         if value not in words:
             raise ArgumentError(f"{what} is {value!r}, a number or one of {', '.join(words)} expected")
         return words[value]
-    number = int(value)
+    number = int32(what, value)
     if number < 0:
         raise ArgumentError(f"{what} is {number}, a number from 0 on or one of {', '.join(words)} expected")
     return number

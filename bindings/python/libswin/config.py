@@ -6,8 +6,9 @@ from __future__ import annotations
 import operator
 from ctypes import sizeof
 from dataclasses import dataclass
-from typing import Any, Sequence, Union
+from typing import Sequence, Union
 
+from .arguments import c_text, int32, is_whole, items_of, real, shown
 from .errors import ArgumentError
 from .prototypes import LINEAGES, MAX_STAGES, SwinConfig, SwinError, check, library
 
@@ -47,13 +48,25 @@ class Config:
     block_norm_last: tuple[int, ...] = ()       #: stages whose last block ends in such a norm
 
     def __post_init__(self) -> None:
+        for name in ("depths", "heads", "out_norm", "block_norm_last"):
+            listed = items_of(getattr(self, name))
+            if listed is None:
+                raise ArgumentError(f"{name} is {shown(getattr(self, name))}, a list of numbers expected")
+            object.__setattr__(self, name, tuple(int32(name, n) for n in listed))
+        for name in ("out_norm", "block_norm_last"):
+            levels = getattr(self, name)
+            if not all(0 <= level < MAX_STAGES for level in levels):
+                raise ArgumentError(f"{name} is {shown(levels)}, numbers from 0 to {MAX_STAGES - 1} expected")
         stages = len(self.depths)
         if not 1 <= stages <= MAX_STAGES or len(self.heads) != stages:
             raise ArgumentError(f"a configuration has {stages} depths and {len(self.heads)} heads, the same number "
                                 f"from 1 to {MAX_STAGES} expected")
         index_of("lineage", LINEAGES, self.lineage)
-        for name in ("depths", "heads", "out_norm", "block_norm_last"):
-            object.__setattr__(self, name, tuple(int(n) for n in getattr(self, name)))
+        for name in ("embed_dim", "version", "patch_size", "block_norm_period"):
+            object.__setattr__(self, name, int32(name, getattr(self, name)))
+        for name in ("qkv_bias", "patch_norm"):
+            object.__setattr__(self, name, bool(getattr(self, name)))
+        object.__setattr__(self, "mlp_ratio", real("mlp_ratio", self.mlp_ratio))
         for name in ("absolute_position", "image_size"):
             object.__setattr__(self, name, pair(name, getattr(self, name)))
         for name in ("window", "pretrained_window"):
@@ -90,7 +103,7 @@ def _from_struct(made: SwinConfig) -> Config:
 def preset(name: str) -> Config:
     """The published configuration of that checkpoint name; see `preset_names`."""
     made, error = SwinConfig(), SwinError()
-    check(library().swin_config_preset(made, sizeof(made), name.encode(), error), error)
+    check(library().swin_config_preset(made, sizeof(made), c_text("the preset's name", name), error), error)
     return _from_struct(made)
 
 
@@ -110,12 +123,12 @@ def preset_names() -> list[str]:
 def windows(name: str, value: Window, stages: int) -> tuple[tuple[int, int], ...]:
     """A window as (rows, columns) of each stage."""
     try:
-        per_stage = [value] * stages if _is_number(value) else list(value)  # type: ignore[arg-type]
+        per_stage = [value] * stages if is_whole(value) else items_of(value) or ()
         if len(per_stage) != stages:
             raise ArgumentError
         return tuple(pair(name, one) for one in per_stage)
     except (ArgumentError, TypeError):
-        raise ArgumentError(f"{name} is {value!r}, a number, or for each of {stages} stages a number or a pair "
+        raise ArgumentError(f"{name} is {shown(value)}, a number, or for each of {stages} stages a number or a pair "
                             "expected") from None
 
 
@@ -126,27 +139,19 @@ def pair(name: str, value: Size) -> tuple[int, int]:
     ((224, 224), (192, 256))
     """
     try:
-        sides = [value, value] if _is_number(value) else list(value)  # type: ignore[arg-type]
+        sides = [value, value] if is_whole(value) else items_of(value) or ()
         rows, columns = map(operator.index, sides)
         if -1 << 31 <= min(rows, columns) and max(rows, columns) < 1 << 31:
             return rows, columns
     except (TypeError, ValueError):
         pass
-    raise ArgumentError(f"{name} is {value!r}, a number or a pair of rows and columns expected") from None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        operator.index(value)
-    except TypeError:
-        return False
-    return True
+    raise ArgumentError(f"{name} is {shown(value)}, a number or a pair of rows and columns expected") from None
 
 
 def index_of(what: str, names: Sequence[str], value: str) -> int:
     """The number behind a word."""
     if value not in names:
-        raise ArgumentError(f"{what} is {value!r}, one of {', '.join(names)} expected")
+        raise ArgumentError(f"{what} is {shown(value)}, one of {', '.join(names)} expected")
     return names.index(value)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
+from .arguments import int32, is_whole, items_of, real, shown
 from .errors import ArgumentError
 from .prototypes import PIXEL_BGR8, PIXEL_F32_PLANAR, PIXEL_RGB8, SwinImage, initialised
 
@@ -96,7 +97,7 @@ def _planar(image: np.ndarray) -> Pixels:
 
 def _checked(image: np.ndarray) -> np.ndarray:
     channels = image.shape[2] if image.dtype == np.uint8 else image.shape[0] if image.dtype == np.float32 else 0
-    if channels != 3 or image.size == 0:
+    if channels != 3 or image.size == 0 or max(image.shape) >= 1 << 31:
         raise ArgumentError(_wrong(image))
     return image
 
@@ -138,8 +139,15 @@ def check_normalisation(batch: list[Pixels], mean: Optional[Sequence[float]], st
                         bgr: bool) -> None:
     """Refuses what contradicts the images."""
     for name, value in (("mean", mean), ("std", std)):
-        if value is not None and len(value) != 3:
-            raise ArgumentError(f"{name} has {len(value)} values, 3 expected: red, green, blue")
+        if value is None:
+            continue
+        numbers = items_of(value)
+        if numbers is None:
+            raise ArgumentError(f"{name} is {shown(value)}, 3 values expected: red, green, blue")
+        if len(numbers) != 3:
+            raise ArgumentError(f"{name} has {len(numbers)} values, 3 expected: red, green, blue")
+        for number in numbers:
+            real(name, number)
     if any(one.format == PIXEL_F32_PLANAR for one in batch) and (mean is not None or std is not None or bgr):
         raise ArgumentError(
             "mean, std and bgr are given with a float32 image, which is taken as it is: normalised, RGB")
@@ -150,13 +158,17 @@ def canvas_of(batch: list[Pixels], canvas: Optional[Canvas]) -> tuple[int, int]:
     rows, columns = max(one.height for one in batch), max(one.width for one in batch)
     if canvas is None:
         return rows, columns
-    if isinstance(canvas, int):
-        if canvas < 1:
-            raise ArgumentError(f"canvas is {canvas}, a multiple from 1 on, or rows and columns expected")
-        return -(-rows // canvas) * canvas, -(-columns // canvas) * canvas
-    if len(canvas) != 2 or canvas[0] < rows or canvas[1] < columns:
-        raise ArgumentError(f"canvas is {tuple(canvas)}, rows and columns from {(rows, columns)} on expected")
-    return int(canvas[0]), int(canvas[1])
+    if is_whole(canvas):
+        multiple = int32("canvas", canvas)
+        if multiple < 1:
+            raise ArgumentError(f"canvas is {multiple}, a multiple from 1 on, or rows and columns expected")
+        return int32("canvas", -(-rows // multiple) * multiple), int32("canvas", -(-columns // multiple) * multiple)
+    sides = items_of(canvas)
+    if sides is None or not all(map(is_whole, sides)):
+        raise ArgumentError(f"canvas is {shown(canvas)}, a multiple from 1 on, or rows and columns expected")
+    if len(sides) != 2 or sides[0] < rows or sides[1] < columns:
+        raise ArgumentError(f"canvas is {shown(tuple(sides))}, rows and columns from {(rows, columns)} on expected")
+    return int32("canvas", sides[0]), int32("canvas", sides[1])
 
 
 @lru_cache(maxsize=None)

@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
+from .arguments import c_text, int32, shown, uint64
 from .attention import Attention, HeadChoice, WindowChoice, attend
 from .config import Config, Size, Window, _from_struct, index_of, pair, preset, windows
 from .errors import ArgumentError, StateError, in_python
@@ -165,12 +166,12 @@ class Model:
         OutputShape(level=1, stride=8, channels=64, height=100, width=167, normed=False)
         """
         return [OutputShape(i.level, i.stride, i.channels, i.height, i.width, bool(i.normed))
-                for i in self._output_infos(height, width)]
+                for i in self._output_infos(int32("height", height), int32("width", width))]
 
     def session_info(self, precision: str = "auto", threads: int = 0) -> SessionInfo:
         """What a call with these arguments computes with."""
         made, error = SwinSessionInfo(), SwinError()
-        key = (index_of("precision", PRECISIONS, precision), threads)
+        key = _session_key(precision, threads)
         session = self._sessions.take(self._open(), key)
         try:
             check(library().swin_session_get_info(session.handle, made, sizeof(made), error), error)
@@ -266,7 +267,7 @@ class Model:
         one = pixels(images[0], bgr)
         check_normalisation([one], mean, std, bgr)
         rows, columns = canvas_of([one], canvas)
-        handle, key = self._open(), (index_of("precision", PRECISIONS, precision), threads)
+        handle, key = self._open(), _session_key(precision, threads)
         session = self._sessions.take(handle, key)
         try:
             return attend(handle, session.handle, as_struct(one, rows, columns, mean, std), stage, block, query, window,
@@ -288,7 +289,7 @@ class Model:
         images = (SwinImage * count)(*[as_struct(one, rows, columns, mean, std) for one in batch])
         maps, error, run = SwinMaps(sizeof(SwinMaps), channels_last), SwinError(), library().swin_session_run
 
-        key = (index_of("precision", PRECISIONS, precision), threads)
+        key = _session_key(precision, threads)
         session = self._sessions.take(handle, key)
         try:
             done, step = 0, 1
@@ -314,7 +315,8 @@ class Model:
         if plan is None:
             infos = self._output_infos(rows, columns)
             if not chosen or len(set(chosen)) != len(chosen) or not all(0 <= level < len(infos) for level in chosen):
-                raise ArgumentError(f"levels are {list(chosen)}, different ones from 0 to {len(infos) - 1} expected")
+                raise ArgumentError(f"levels are {shown(list(chosen))}, different ones from 0 to {len(infos) - 1} "
+                                    "expected")
             plan = []
             for level in chosen:
                 i = infos[level]
@@ -357,7 +359,8 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
     prefix              which Swin Transformer of a file that holds several, e.g. "teacher.backbone."
     """
     params = initialised("swin_model_params")
-    params.version, params.max_header_bytes = version, max_header_bytes
+    params.version = int32("version", version)
+    params.max_header_bytes = uint64("max_header_bytes", max_header_bytes)
     params.lineage = index_of("lineage", LINEAGES, lineage)
     params.out_norm = index_of("out_norm", OUT_NORMS, out_norm)
     params.precision = index_of("precision", PRECISIONS, precision)
@@ -368,10 +371,10 @@ def load(path: Union[str, "os.PathLike[str]"], *, version: int = 0, lineage: str
             getattr(params, name)[s][:] = sides
     if image_size is not None:
         params.image_size[:] = pair("image_size", image_size)
-    params.prefix = None if prefix is None else prefix.encode()
+    params.prefix = None if prefix is None else c_text("prefix", prefix)
     path = os.fspath(path)
     model, error = c_void_p(), SwinError()
-    check(library().swin_model_open(os.fsencode(path), params, model, error), error)
+    check(library().swin_model_open(c_text("path", path, os.fsencode), params, model, error), error)
     made = Model(model, (load, (os.path.abspath(path),), dict(
         version=version, lineage=lineage, window=window, pretrained_window=pretrained_window, image_size=image_size,
         out_norm=out_norm, precision=precision, max_header_bytes=max_header_bytes, prefix=prefix)))
@@ -399,8 +402,12 @@ def random(config: Union[str, Config], seed: int = 0, *, precision: str = "auto"
     params.precision = index_of("precision", PRECISIONS, precision)
     struct = (preset(config) if isinstance(config, str) else config)._as_struct()
     model, error = c_void_p(), SwinError()
-    check(library().swin_model_create_random(struct, seed, params, model, error), error)
+    check(library().swin_model_create_random(struct, uint64("seed", seed), params, model, error), error)
     return Model(model, (random, (config, seed), dict(precision=precision)))
+
+
+def _session_key(precision: str, threads: int) -> tuple[int, int]:
+    return index_of("precision", PRECISIONS, precision), int32("threads", threads)
 
 
 def _of_any_stages(name: str, value: Window) -> tuple[tuple[int, int], ...]:
@@ -422,8 +429,8 @@ def _levels(levels: Sequence[Level]) -> tuple[int, ...]:
             raise TypeError
         return tuple([_NAMED_LEVELS[level] if isinstance(level, str) else index(level) for level in levels])
     except (TypeError, KeyError):
-        raise ArgumentError(f"levels are {levels!r}, a list of numbers from 0 to {MAX_STAGES - 1} or of names from "
-                            f"'c2' to 'c{MAX_STAGES + 1}' expected") from None
+        raise ArgumentError(f"levels are {shown(levels)}, a list of numbers from 0 to {MAX_STAGES - 1} or of names "
+                            f"from 'c2' to 'c{MAX_STAGES + 1}' expected") from None
 
 
 def _outputs(out: Sequence[Any], wanted: list[tuple[int, tuple[int, ...]]]) -> list[np.ndarray]:

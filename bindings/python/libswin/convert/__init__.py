@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from ..arguments import c_text
 from ..errors import ConvertError
 from .choose import Choice, choose
 from .containers import FileLoader
@@ -45,6 +46,8 @@ def checkpoint(source: str | os.PathLike[str], target: str | os.PathLike[str], k
     cannot be read or written. `target` then is as it was before.
     """
     source, target = os.fspath(source), os.fspath(target)
+    for path in (source, target):
+        c_text("path", path, os.fsencode)
     with open(source, "rb") as file:
         if os.path.exists(target) and os.path.samefile(source, target):
             raise ConvertError(f"{source}: would be overwritten by its own conversion")
