@@ -19,15 +19,6 @@ static inline bool sw_mul(size_t a, size_t b, size_t *product)
     return !__builtin_mul_overflow(a, b, product);
 }
 
-/* To a multiple of `step`, a power of two. */
-static inline bool sw_round_up(size_t value, size_t step, size_t *rounded)
-{
-    if (!sw_add(value, step - 1, rounded))
-        return false;
-    *rounded &= ~(step - 1);
-    return true;
-}
-
 /* ceil(value / divisor) for value >= 0 and divisor > 0, without overflow. */
 static inline int32_t sw_ceil_div(int32_t value, int32_t divisor)
 {

@@ -11,23 +11,20 @@
  * page table every 4 KB otherwise, a fifth of the time of a small image (bench/README.md). */
 #define LARGE_PAGE ((size_t)2 << 20)
 
-static void *alloc_large(size_t bytes)
-{
-    void *block = NULL;
-    if (posix_memalign(&block, LARGE_PAGE, bytes) != 0)
-        return NULL;
-#ifdef MADV_HUGEPAGE
-    (void)madvise(block, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE); /* advice: may be refused */
-#endif
-    return block;
-}
-
 void *sw_alloc(size_t count, size_t size)
 {
     size_t bytes;
-    if (!sw_mul(count, size, &bytes) || !sw_round_up(bytes == 0 ? 1 : bytes, SW_ALIGNMENT, &bytes))
+    void *block = NULL;
+    if (!sw_mul(count, size, &bytes))
         return NULL;
-    return bytes < LARGE_PAGE ? aligned_alloc(SW_ALIGNMENT, bytes) : alloc_large(bytes);
+    /* Not rounded up: sanitizers shall see what lies behind. */
+    if (posix_memalign(&block, bytes < LARGE_PAGE ? SW_ALIGNMENT : LARGE_PAGE, bytes == 0 ? 1 : bytes) != 0)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (bytes >= LARGE_PAGE)
+        (void)madvise(block, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE); /* advice: may be refused */
+#endif
+    return block;
 }
 
 void *sw_alloc_zeroed(size_t count, size_t size)
