@@ -272,10 +272,9 @@ void sw_network_destroy(sw_network *network)
 {
     if (network == NULL)
         return;
-    while (network->clamped != NULL) {
-        struct sw_clamped_bias *next = network->clamped->next;
-        destroy_clamped(network->clamped);
-        network->clamped = next;
+    for (struct sw_clamped_bias *c = atomic_load(&network->clamped), *next; c != NULL; c = next) {
+        next = c->next;
+        destroy_clamped(c);
     }
     for (int32_t s = 0; s < SWIN_MAX_STAGES; s++)
         destroy_stage(&network->stages[s]);
@@ -333,22 +332,35 @@ static swin_status make_clamped(sw_network *network, int32_t s, const int32_t wi
     return SWIN_OK;
 }
 
+static struct sw_clamped_bias *find_clamped(const sw_network *network, int32_t stage, const int32_t window[2])
+{
+    struct sw_clamped_bias *c = atomic_load_explicit(&network->clamped, memory_order_acquire);
+    while (c != NULL && (c->stage != stage || memcmp(c->window, window, sizeof c->window) != 0))
+        c = c->next;
+    return c;
+}
+
+static swin_status add_clamped(sw_network *network, int32_t stage, const int32_t window[2],
+                               struct sw_clamped_bias **clamped, swin_error *err)
+{
+    SW_TRY(make_clamped(network, stage, window, clamped, err));
+    (*clamped)->next = atomic_load_explicit(&network->clamped, memory_order_relaxed);
+    atomic_store_explicit(&network->clamped, *clamped, memory_order_release);
+    return SWIN_OK;
+}
+
 swin_status sw_network_position_bias(sw_network *network, int32_t stage, const int32_t window[2],
                                      const sw_position_bias **biases, swin_error *err)
 {
     swin_status status = SWIN_OK;
-    pthread_mutex_lock(&network->lock);
-    struct sw_clamped_bias *c = network->clamped;
-    while (c != NULL && (c->stage != stage || memcmp(c->window, window, sizeof c->window) != 0))
-        c = c->next;
+    struct sw_clamped_bias *c = find_clamped(network, stage, window);
     if (c == NULL) {
-        status = make_clamped(network, stage, window, &c, err);
-        if (status == SWIN_OK) {
-            c->next = network->clamped;
-            network->clamped = c;
-        }
+        pthread_mutex_lock(&network->lock);
+        c = find_clamped(network, stage, window); /* another session may have made it meanwhile */
+        if (c == NULL)
+            status = add_clamped(network, stage, window, &c, err);
+        pthread_mutex_unlock(&network->lock);
     }
-    pthread_mutex_unlock(&network->lock);
     if (status == SWIN_OK)
         *biases = c->blocks;
     return status;

@@ -12,6 +12,7 @@
 #define SW_EXEC_NETWORK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "../dnn/dnn.h"
 #include "../kernels/kernels.h"
@@ -67,8 +68,8 @@ typedef struct sw_network {
     sw_norm patch_norm;     /* weight NULL: none */
     float *absolute_position; /* [rows * columns, E] of its own grid; NULL: none */
     sw_stage stages[SWIN_MAX_STAGES];
-    pthread_mutex_t lock;   /* of what follows */
-    struct sw_clamped_bias *clamped;
+    pthread_mutex_t lock;   /* of whoever adds to what follows; it is read without */
+    _Atomic(struct sw_clamped_bias *) clamped;
 } sw_network;
 
 /* `amx`: our own AMX kernels may be used where they can; else all products are oneDNN's. `threads` share the packing.
