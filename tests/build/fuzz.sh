@@ -15,7 +15,7 @@ if [ $# = 0 ]; then
 fi
 seconds=$1 build=${2:-build-fuzz}
 shift "$(($# < 2 ? $# : 2))"
-targets=${*:-safetensors json binder png options pickles}
+targets=${*:-safetensors json binder png npy options pickles}
 
 # One that has numpy: Debian's.
 python=python3

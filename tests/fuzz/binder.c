@@ -4,6 +4,8 @@
  * Where the model opens all the same, everything is read, and small ones are run.
  *
  *   naming, version, parameters (bits), then operations of three bytes: what, which tensor, how
+ *
+ * One operation is no tensor's: it gives the file a name that tells a window, or puts a config.json beside it.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,6 +48,12 @@ static const uint64_t sides[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 2
 
 struct recipe {
     const uint8_t *at, *end;
+};
+
+/* What lies around the tensors: neither is theirs, and both may contradict them. */
+struct surroundings {
+    const char *file_name;
+    char config[256]; /* of config.json; empty: none */
 };
 
 static uint8_t next(struct recipe *recipe)
@@ -92,6 +100,29 @@ static void renumber(tensor_file *file, const char *name, unsigned n, unsigned n
         return;
     snprintf(changed, sizeof changed, "%.*s%u%s", (int)(at - name), name, number, at + strspn(at, "0123456789"));
     tensor_file_rename(file, name, changed);
+}
+
+static unsigned side(unsigned index)
+{
+    return (unsigned)sides[index % (sizeof sides / sizeof sides[0])];
+}
+
+static void surround(struct surroundings *around, int version, unsigned which, unsigned how)
+{
+    static const char *const names[] = {
+        "swinv2_window4_64",      "swinv2_w4to8_32to64",    "swin_window3_32", "swinv2_window12to16_192to256",
+        "swinv2_window2to3_4to9", "swinv2_window128_4096", "swinv2_32",       "swinv2_window129to130_64to64",
+    };
+    static const char *const pretrained[] = {"null",     "[0,0]",  "[2,6]",   "[1,1]",
+                                             "[12,129]", "[-1,4]", "[\"a\"]", "[12]"};
+    if (how % 2 == 0)
+        around->file_name = names[which % (sizeof names / sizeof names[0])];
+    else
+        snprintf(around->config, sizeof around->config,
+                 "{\"model_type\":\"swin%s\",\"window_size\":%u,\"image_size\":[%u,%u],"
+                 "\"pretrained_window_sizes\":%s}",
+                 version == 0 ? "" : "v2", side(which), side(how / 2), side(how / 2 + which / 128),
+                 pretrained[which / 32]);
 }
 
 static void operate(tensor_file *file, unsigned what, unsigned which, unsigned how)
@@ -296,13 +327,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int version = next(&recipe) % 2;
     const unsigned bits = next(&recipe), more = next(&recipe);
 
+    struct surroundings around = {.file_name = "model"};
     tensor_file file = {0};
     tensor_file_append(&file, template_of(naming, version), bits & PREFIXED ? "a.b." : "");
     for (int i = 0; i < MAX_OPERATIONS && recipe.at < recipe.end; i++) {
         const unsigned what = next(&recipe), which = next(&recipe), how = next(&recipe);
-        operate(&file, what, which + 256 * (what / 128), how);
+        if (what % 8 == 7 && how >= 128)
+            surround(&around, version, which, how - 128);
+        else
+            operate(&file, what, which + 256 * (what / 128), how);
     }
-    const char *path = target_file("model.safetensors", "", 0);
+    if (around.config[0] != '\0')
+        target_file("config.json", around.config, strlen(around.config));
+    char file_name[64];
+    snprintf(file_name, sizeof file_name, "%s.safetensors", around.file_name);
+    const char *path = target_file(file_name, "", 0);
     tensor_file_write(&file, path);
     tensor_file_free(&file);
 
@@ -335,6 +374,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         TARGET_REQUIRE(status == SWIN_ERR_UNSUPPORTED || status == SWIN_ERR_MISMATCH || status == SWIN_ERR_FORMAT ||
                        status == SWIN_ERR_LIMIT || status == SWIN_ERR_ARGUMENT);
     }
+    target_files_remove();
     TARGET_REQUIRE(memory_live_blocks() == 0);
     return 0;
 }

@@ -46,13 +46,20 @@ const char *target_memory_path(void)
 
 static char directory[64];
 
-static void remove_all(void)
+void target_files_remove(void)
 {
+    if (directory[0] == '\0')
+        return;
     DIR *entries = opendir(directory);
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;)
         unlinkat(dirfd(entries), entry->d_name, 0);
     if (entries != NULL)
         closedir(entries);
+}
+
+static void remove_all(void)
+{
+    target_files_remove();
     rmdir(directory);
 }
 

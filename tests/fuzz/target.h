@@ -30,4 +30,7 @@ const char *target_memory_path(void);
 /* A file of a directory of this process, removed at its end. Returns its path, valid until the fourth call after. */
 const char *target_file(const char *name, const void *bytes, size_t count);
 
+/* Removes them now, where the next input shall not find them. */
+void target_files_remove(void);
+
 #endif
