@@ -156,7 +156,7 @@ static bool check_start(FILE *stream, const char *path, struct failure *failure)
                            "%s: is %s, not a PNG; convert it to PNG first, or give pictures to python3 -m libswin dump",
                            path, kind);
     }
-    if (count == sizeof magic && memcmp(magic + 12, "IHDR", 4) == 0) {
+    if (count == sizeof magic && memcmp(magic + 8, "\0\0\0\rIHDR", 8) == 0) {
         const png_uint_32 width = png_get_uint_32(magic + 16), height = png_get_uint_32(magic + 20);
         if (width == 0 || height == 0)
             return failure_set(failure, "%s: broken PNG (%u x %u pixels, expected at least 1 x 1); copy or "

@@ -19,10 +19,16 @@ import safetensors_cases
 import shard_cases
 
 
-def write(path: str, data: bytes) -> None:
+def write(path: str, data: bytes | str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(data)
+    if data == "directory":
+        os.makedirs(path, exist_ok=True)
+    elif data == "pipe":
+        if not os.path.exists(path):
+            os.mkfifo(path)
+    else:
+        with open(path, "wb") as file:
+            file.write(data)
 
 
 def main(directory: str) -> None:

@@ -66,7 +66,7 @@ def _structure(made: dict[str, bytes]) -> None:
     made["empty.empty"] = b""
     made["signature-only.truncated"] = SIGNATURE
     made["a-jpeg.JPEG"] = b"\xff\xd8\xff\xe0" + bytes(30)
-    made["crc-of-ihdr.broken"] = SIGNATURE + chunk(b"IHDR", bytes(13), crc=1) + whole[33:]
+    made["crc-of-ihdr.broken"] = SIGNATURE + chunk(b"IHDR", whole[16:29], crc=1) + whole[33:]
     made["crc-of-idat.broken"] = whole[:-13] + bytes([whole[-13] ^ 1]) + whole[-12:]
     made["no-ihdr.broken"] = SIGNATURE + whole[33:]
     made["ihdr-twice.broken"] = SIGNATURE + ihdr() + ihdr() + whole[33:]
@@ -83,11 +83,12 @@ def _structure(made: dict[str, bytes]) -> None:
 
 
 def _numbers(made: dict[str, bytes]) -> None:
-    for name, fields in {"width-0": {"width": 0}, "height-0": {"height": 0}, "width-2^31": {"width": 2**31},
-                         "depth-3": {"depth": 3}, "depth-0": {"depth": 0}, "colour-5": {"colour": 5},
-                         "colour-255": {"colour": 255}, "compression-1": {"compression": 1},
-                         "filter-9": {"filtering": 9}, "interlace-2": {"interlace": 2}}.items():
-        made[name + ".broken"] = SIGNATURE + ihdr(**fields) + image()[33:]
+    for name, fields in {"width-0.pixels": {"width": 0}, "height-0.pixels": {"height": 0},
+                         "width-2^31.broken": {"width": 2**31}, "depth-3.broken": {"depth": 3},
+                         "depth-0.broken": {"depth": 0}, "colour-5.broken": {"colour": 5},
+                         "colour-255.broken": {"colour": 255}, "compression-1.broken": {"compression": 1},
+                         "filter-9.broken": {"filtering": 9}, "interlace-2.broken": {"interlace": 2}}.items():
+        made[name] = SIGNATURE + ihdr(**fields) + image()[33:]
 
 
 def _data(made: dict[str, bytes]) -> None:

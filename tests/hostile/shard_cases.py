@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Directories with an index of shards, or with a config.json beside a model: {name.status: {file: bytes}}."""
+"""Directories with an index of shards, or with a config.json beside a model: {name.status: {file: bytes}}.
+
+In place of bytes stands what the "file" is: "directory" or "pipe".
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ INDEX = "model.safetensors.index.json"
 DEEP = 50000
 
 
-def _shards(cases: dict[str, dict[str, bytes]]) -> None:
+def _shards(cases: dict[str, dict[str, bytes | str]]) -> None:
     tensors = model()
     names = list(tensors)
     half = len(names) // 2
@@ -19,7 +22,8 @@ def _shards(cases: dict[str, dict[str, bytes]]) -> None:
              "b.safetensors": file_of({name: tensors[name] for name in names[half:]})}
     right = {name: "a.safetensors" if at < half else "b.safetensors" for at, name in enumerate(names)}
 
-    def put(name: str, weight_map: object = None, text: bytes | None = None, **others: bytes) -> None:
+    def put(name: str, weight_map: object = None, text: bytes | None = None,
+            **others: bytes | str) -> None:
         index = json.dumps({"metadata": {"total_size": 1}, "weight_map": weight_map}).encode() if text is None else text
         cases[name] = {**files, INDEX: index, **{key + ".safetensors": data for key, data in others.items()}}
 
@@ -32,6 +36,10 @@ def _shards(cases: dict[str, dict[str, bytes]]) -> None:
     put("path-of-5000-characters.io", {**right, last: "b" * 5000})
     put("path-with-line-break.io", {**right, last: "b\n.safetensors"})
     put("shard-missing.io", {**right, last: "c.safetensors"})
+    for kind in ("directory", "pipe"):
+        put(f"shard-is-a-{kind}.io", right, b=kind)
+        cases[f"model-is-a-{kind}.io"] = {"model.safetensors": kind}
+        cases[f"index-is-a-{kind}.io"] = {INDEX: kind}
     put("shard-broken.format", right, b=b"{}")
     put("shard-wrong.format", {**right, last: "a.safetensors"})
     put("shard-has-more.format", {name: right[name] for name in names if name != names[3]})
@@ -50,7 +58,7 @@ def _shards(cases: dict[str, dict[str, bytes]]) -> None:
     put("too-many-values.limit", text=b'{"weight_map":{},"a":[' + b"0," * (1 << 20) + b"0]}")
 
 
-def _configs(cases: dict[str, dict[str, bytes]]) -> None:
+def _configs(cases: dict[str, dict[str, bytes | str]]) -> None:
     """A V2 model whose window only the config.json tells."""
     whole = {"model_type": "swinv2", "embed_dim": 4, "depths": [1], "num_heads": [1], "patch_size": 2,
              "image_size": 64, "window_size": 4}
@@ -60,6 +68,8 @@ def _configs(cases: dict[str, dict[str, bytes]]) -> None:
         cases[name] = {"model.safetensors": file_of(model(2)), "config.json": data}
 
     put("config.ok", whole)
+    for kind in ("directory", "pipe"):
+        cases[f"config-is-a-{kind}.mismatch"] = {"model.safetensors": file_of(model(2)), "config.json": kind}
     for word, change in {
             "window-0": {"window_size": 0}, "window-negative": {"window_size": -4},
             "window-text": {"window_size": "4"}, "window-null": {"window_size": None},
@@ -76,8 +86,8 @@ def _configs(cases: dict[str, dict[str, bytes]]) -> None:
     put("config-name-without-end.mismatch", {"architecture": "swinv2_tiny_window8_256." * 2000})
 
 
-def cases() -> dict[str, dict[str, bytes]]:
-    made: dict[str, dict[str, bytes]] = {}
+def cases() -> dict[str, dict[str, bytes | str]]:
+    made: dict[str, dict[str, bytes | str]] = {}
     for part in (_shards, _configs):
         part(made)
     return made
