@@ -8,11 +8,18 @@
 #include "dnn/backend.h"
 
 static atomic_long remaining = -1;
-static atomic_bool reference;
+static atomic_bool has_refused, reference;
 
 void backend_fail_after(long count)
 {
+    atomic_store(&has_refused, false);
     atomic_store(&remaining, count);
+}
+
+bool backend_fail_no_more(void)
+{
+    atomic_store(&remaining, -1);
+    return atomic_load(&has_refused);
 }
 
 void backend_claim_reference(bool claim)
@@ -25,6 +32,8 @@ static bool refused(void)
     long before = atomic_load(&remaining);
     while (before >= 0 && !atomic_compare_exchange_weak(&remaining, &before, before - 1))
         ;
+    if (before == 0)
+        atomic_store(&has_refused, true);
     return before == 0;
 }
 

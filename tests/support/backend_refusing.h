@@ -12,9 +12,11 @@
 /* What oneDNN answers when it refuses. */
 #define BACKEND_REFUSAL 1 /* out of memory */
 
-/* The next `count` calls succeed, the one after is refused, and all later ones succeed again. Negative: none is
- * refused. */
+/* The next `count` calls succeed, the one after is refused, and all later ones succeed again. */
 void backend_fail_after(long count);
+
+/* From now on none is refused. Returns whether one was. */
+bool backend_fail_no_more(void);
 
 /* Whether oneDNN has no product with bf16 operands from now on, as on a CPU without AVX-512. */
 void backend_without_bf16(bool without);

@@ -17,6 +17,7 @@ struct header {
 /* Relaxed, and no mutex: whatever orders threads here hides from ThreadSanitizer what the library fails to order. */
 static atomic_size_t live_blocks, live_bytes, allocations, peak_bytes;
 static atomic_long fail_after = -1;
+static atomic_bool failed;
 
 static size_t add(atomic_size_t *counter, size_t value)
 {
@@ -48,6 +49,8 @@ void *sw_alloc(size_t count, size_t size)
         return NULL;
     add(&allocations, 1);
     const bool fails = atomic_fetch_sub_explicit(&fail_after, 1, memory_order_relaxed) == 0;
+    if (fails)
+        atomic_store_explicit(&failed, true, memory_order_relaxed);
     /* Not a byte more than asked for: sanitizers and valgrind shall see what lies behind. */
     void *memory = NULL;
     if (fails || posix_memalign(&memory, SW_ALIGNMENT, total) != 0)
@@ -116,5 +119,12 @@ void memory_reset_peak(void)
 
 void memory_fail_after(long count)
 {
+    atomic_store_explicit(&failed, false, memory_order_relaxed);
     atomic_store_explicit(&fail_after, count, memory_order_relaxed);
+}
+
+bool memory_fail_no_more(void)
+{
+    atomic_store_explicit(&fail_after, -1, memory_order_relaxed);
+    return atomic_load_explicit(&failed, memory_order_relaxed);
 }
