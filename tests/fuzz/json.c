@@ -109,6 +109,10 @@ static void index_of_shards(const uint8_t *data, size_t size)
     TARGET_REQUIRE((status == SWIN_OK) == (err.message[0] == '\0'));
     if (status == SWIN_OK) {
         TARGET_REQUIRE(checkpoint.file_count >= 1 && checkpoint.file_count <= 2 && checkpoint.table.count <= 3);
+        /* Beside the index, and by no way around. */
+        const size_t directory = strlen(path) - strlen(strrchr(path, '/'));
+        for (size_t i = 0; i < checkpoint.file_count; i++)
+            TARGET_REQUIRE(strrchr(checkpoint.files[i].path, '/') == checkpoint.files[i].path + directory);
         sw_checkpoint_close(&checkpoint);
     }
 }
