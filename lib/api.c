@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "base/surroundings.h"
 #include "base/threads.h"
 #include "caller.h"
 #include "exec/attention_weights.h"
@@ -83,6 +84,7 @@ size_t swin_struct_size(const char *name)
 
 swin_status swin_selftest(size_t index, swin_selftest_result *result, size_t struct_size, swin_error *err)
 {
+    SW_OWN_SURROUNDINGS;
     sw_error_reset(err);
     SW_TRY(sw_require(result, "result", err));
     sw_selftest found;
@@ -153,6 +155,7 @@ static swin_status take_model_params(swin_model_params *ours, const swin_model_p
 
 swin_status swin_model_open(const char *path, const swin_model_params *params, swin_model **model, swin_error *err)
 {
+    SW_OWN_SURROUNDINGS;
     sw_error_reset(err);
     SW_TRY(sw_require(model, "model", err));
     *model = NULL;
@@ -167,6 +170,7 @@ swin_status swin_model_open(const char *path, const swin_model_params *params, s
 swin_status swin_model_create_random(const swin_config *config, uint64_t seed, const swin_model_params *params,
                                      swin_model **model, swin_error *err)
 {
+    SW_OWN_SURROUNDINGS;
     sw_error_reset(err);
     SW_TRY(sw_require(model, "model", err));
     *model = NULL;
@@ -183,6 +187,7 @@ swin_status swin_model_create_random(const swin_config *config, uint64_t seed, c
 
 void swin_model_destroy(swin_model *model)
 {
+    SW_OWN_SURROUNDINGS;
     sw_shared_unref(model);
 }
 
@@ -245,6 +250,7 @@ void swin_session_params_init(swin_session_params *params, size_t struct_size)
 swin_status swin_session_create(const swin_model *model, const swin_session_params *params, swin_session **session,
                                 swin_error *err)
 {
+    SW_OWN_SURROUNDINGS;
     sw_error_reset(err);
     SW_TRY(sw_require(session, "session", err));
     *session = NULL;
@@ -279,6 +285,7 @@ swin_status swin_session_create(const swin_model *model, const swin_session_para
 
 void swin_session_destroy(swin_session *session)
 {
+    SW_OWN_SURROUNDINGS;
     if (session == NULL)
         return;
     sw_session_destroy(session->session);
@@ -349,6 +356,7 @@ static swin_status enter(swin_session *session, swin_error *err)
 swin_status swin_session_run(swin_session *session, const swin_image *images, size_t count, const swin_maps *maps,
                              swin_error *err)
 {
+    SW_OWN_SURROUNDINGS;
     sw_error_reset(err);
     SW_TRY(sw_require(session, "session", err));
     SW_TRY(sw_require(images, "images", err));
@@ -465,6 +473,7 @@ swin_status swin_session_attention(swin_session *session, const swin_image *imag
                                    const swin_attention_request *request, const swin_attention *attention,
                                    swin_error *err)
 {
+    SW_OWN_SURROUNDINGS;
     sw_error_reset(err);
     SW_TRY(sw_require(session, "session", err));
     SW_TRY(sw_require(image, "image", err));

@@ -106,6 +106,12 @@ swin_status sw_take_image(sw_pixels *pixels, int32_t canvas[2], const swin_image
     if (planar) {
         /* dense planes follow one another also where their rows are stored upside down */
         pixels->plane_stride = image->plane_stride != 0 ? image->plane_stride : span;
+        ptrdiff_t end;
+        if (__builtin_mul_overflow(pixels->plane_stride, (ptrdiff_t)2, &end) ||
+            __builtin_add_overflow(end, end < 0 ? -span : span, &end))
+            return sw_fail(err, SWIN_ERR_ARGUMENT,
+                           "image %zu: three planes of plane_stride %td do not fit the address range", index,
+                           pixels->plane_stride);
         if (((uintptr_t)image->data | (uintptr_t)stride | (uintptr_t)pixels->plane_stride) % sizeof(float) != 0)
             return sw_fail(err, SWIN_ERR_ARGUMENT, "image %zu: float32 data and strides are to be multiples of 4 bytes",
                            index);

@@ -101,7 +101,8 @@ static char *unique_name(const char *path, void **names)
     size_t length = strlen(base);
     if (has_png_suffix(base))
         length -= 4;
-    if (length == 0 || strcmp(base, ".") == 0 || strcmp(base, "..") == 0) {
+    /* ".png", "..png" and "...png" too: their names would be the output directory itself, and the one above it. */
+    if (strspn(base, ".") >= length && length <= 2) {
         base = "image";
         length = strlen(base);
     }

@@ -184,6 +184,10 @@ static void odd_planes(call *c)
 {
     c->image[0].plane_stride = 4 * WIDTH * HEIGHT + 1;
 }
+static void planes_beyond(call *c)
+{
+    c->image[0].plane_stride = PTRDIFF_MAX - 3;
+}
 static void bytes(call *c)
 {
     c->image[0].format = SWIN_PIXEL_RGB8;
@@ -350,6 +354,7 @@ static const struct {
     CASE(odd_data, ARGUMENT, "multiples of 4 bytes"),
     CASE(odd_rows, ARGUMENT, "multiples of 4 bytes"),
     CASE(odd_planes, ARGUMENT, "multiples of 4 bytes"),
+    CASE(planes_beyond, ARGUMENT, "image 0: three planes of plane_stride "),
     CASE(mean_nan, ARGUMENT, "image 0: mean[0] is"),
     CASE(mean_infinite, ARGUMENT, "image 0: mean[2] is"),
     CASE(std_nan, ARGUMENT, "image 0: std[0] is"),

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <fenv.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -177,6 +178,50 @@ static void a_child_goes_on_with_its_parent_s_session(void **state)
     }
 }
 
+/* Rounding and denormals of the caller's thread, which the pool's threads do not have. */
+static void the_caller_s_floating_point_changes_nothing(void **state)
+{
+    (void)state;
+    static const int modes[] = {FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        for (int32_t threads = 1; threads <= 2; threads++) {
+            assert_int_equal(fesetround(modes[i]), 0);
+            const int good = crowd_visit(&c, threads, 0);
+            const int mode = fegetround();
+            fesetround(FE_TONEAREST);
+            assert_int_equal(good, 1);
+            assert_int_equal(mode, modes[i]);
+        }
+    }
+}
+
+static void *create_while_cancelled(void *context)
+{
+    swin_session **made = context;
+    const swin_session_params params = {.struct_size = sizeof params, .precision = SWIN_PRECISION_BF16, .threads = 2};
+    pthread_cancel(pthread_self());
+    if (swin_session_create(model, &params, made, NULL) != SWIN_OK)
+        *made = NULL;
+    pthread_testcancel();
+    return NULL;
+}
+
+static void a_cancelled_thread_leaves_no_lock_behind(void **state)
+{
+    (void)state;
+    swin_session *made = NULL, *another = NULL;
+    pthread_t thread;
+    void *result = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, create_while_cancelled, &made), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_non_null(made);
+    const swin_session_params params = {.struct_size = sizeof params, .precision = SWIN_PRECISION_BF16, .threads = 1};
+    assert_int_equal(swin_session_create(model, &params, &another, NULL), SWIN_OK);
+    swin_session_destroy(another);
+    swin_session_destroy(made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +229,8 @@ int main(void)
         cmocka_unit_test(the_program_s_own_regions_keep_their_threads),
         cmocka_unit_test(a_thread_that_is_not_the_first_has_one),
         cmocka_unit_test(a_child_goes_on_with_its_parent_s_session),
+        cmocka_unit_test(the_caller_s_floating_point_changes_nothing),
+        cmocka_unit_test(a_cancelled_thread_leaves_no_lock_behind),
     };
     return cmocka_run_group_tests_name("surroundings", tests, set_up, tear_down);
 }

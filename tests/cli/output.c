@@ -123,7 +123,8 @@ static void input_names_do_not_clash(void **state)
 {
     struct inputs inputs;
     struct failure failure;
-    static const char *const wanted[] = {"a", "b", "x.y", "a-2", "a-2-2", "a-3", "a.jpg", "image", "?", "?", "missing"};
+    static const char *const wanted[] = {"a", "b", "x.y", "a-2", "a-2-2", "a-3", "a.jpg", "image", "?", "?", "missing",
+                                         "image-2", "image-3", "image-4", "..a"};
     (void)state;
     assert_int_equal(mkdir(place_path("set"), 0777), 0);
     assert_int_equal(mkdir(place_path("none"), 0777), 0);
@@ -144,10 +145,14 @@ static void input_names_do_not_clash(void **state)
                      (char *)"r/.png",
                      none,
                      (char *)"/proc/self/fdinfo/../task",
-                     (char *)"missing.png"};
-    assert_true(inputs_collect(&inputs, paths, 9, &failure));
+                     (char *)"missing.png",
+                     (char *)"t/..png",
+                     (char *)"t/...png",
+                     (char *)"u/...png",
+                     (char *)"..a.png"};
+    assert_true(inputs_collect(&inputs, paths, 13, &failure));
     assert_false(inputs.single);
-    assert_int_equal(inputs.count, 11);
+    assert_int_equal(inputs.count, 15);
     for (int i = 0; i < inputs.count; i++) {
         if (*wanted[i] != '?')
             assert_string_equal(inputs.items[i].name, wanted[i]);
