@@ -83,7 +83,7 @@ static bool unexpected(struct failure *failure, int id, const char *text, const 
     return failure_set(failure, "--%s %s: expected %s", option_name(id), text, wanted);
 }
 
-/* "c2" to "c5", and then the end or a comma. */
+/* "c2" to "c6", and then the end or a comma. */
 static bool is_map_name(const char *text)
 {
     return text[0] == 'c' && text[1] >= '2' && text[1] < '2' + SWIN_MAX_STAGES && (text[2] == ',' || text[2] == '\0');
@@ -104,7 +104,7 @@ static bool parse_levels(struct options *options, const char *text, struct failu
         count = value_integers(numbers, levels, SWIN_MAX_STAGES, 0, SWIN_MAX_STAGES - 1);
     if (count == 0)
         return unexpected(failure, ID_LEVELS, text,
-                          "up to four of 0,1,2,3 or c2,c3,c4,c5 with commas between, e.g. 0,1,2,3");
+                          "some of 0,1,2,3 or c2,c3,c4,c5 with commas between, e.g. 0,1,2,3");
     memset(options->levels, 0, sizeof options->levels);
     for (int i = 0; i < count; i++) {
         if (options->levels[levels[i]])

@@ -51,8 +51,8 @@ static bool create_demo(const struct options *options, swin_model **model, struc
         return failure_set(failure, "the built-in model: %s", error.message);
     if (!check_window_counts(options, config.stages, failure))
         return false;
-    if (params.window[0][0] != 0)
-        memcpy(config.window, params.window, sizeof config.window);
+    for (int32_t s = 0; s < config.stages && params.window[s][0] != 0; s++)
+        memcpy(config.window[s], params.window[s], sizeof config.window[s]);
     if (params.lineage != SWIN_LINEAGE_AUTO)
         config.lineage = params.lineage;
     if (params.image_size[0] != 0)

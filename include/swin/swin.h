@@ -25,6 +25,12 @@
  * whose message names the object, the value found and the value expected. The function resets it on entry; after a
  * failure nothing half-made is handed out. The library never prints, never exits, never reads the environment.
  *
+ * Surroundings. A function computes with the default rounding, whatever its caller's, and gives that back; it cannot be
+ * cancelled while it is inside. On a CPU with AMX the first model asks Linux for it, which afterwards wants alternate
+ * signal stacks of at least sysconf(_SC_MINSIGSTKSZ) bytes in the whole process, and does not give it where a smaller one
+ * is in use: libswin then does without, swin_session_info tells. Memory that oneDNN 2.6 cannot get for itself while it
+ * prepares a product is beyond libswin: it may end the process.
+ *
  * Structs that may grow start with `size_t struct_size`, set by the matching _init function. Fields are only ever
  * added at the end, and zero always means what an older program meant.
  *
@@ -120,7 +126,8 @@ SWIN_API SWIN_NODISCARD swin_status swin_selftest(size_t index, swin_selftest_re
  * Configuration: what a Swin Transformer is made of
  */
 
-#define SWIN_MAX_STAGES 4
+/* Four nearly always; five in RTMDet's P6 models, whose fifth map has stride 64. */
+#define SWIN_MAX_STAGES 5
 
 /* The family of implementations whose arithmetic is reproduced. They differ where a map is no multiple of the window
  * or not larger than it; at sizes where every map is a multiple of the window and larger, all agree. */

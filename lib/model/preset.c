@@ -53,6 +53,9 @@ struct preset {
     int8_t pretrained[SWIN_MAX_STAGES];
 };
 
+/* Of every network here. */
+#define STAGES 4
+
 #define W7 {7, 7, 7, 7}
 #define W8 {8, 8, 8, 8}
 #define W12 {12, 12, 12, 12}
@@ -120,7 +123,7 @@ static void expand(const struct preset *preset, swin_config *config)
         .lineage = SWIN_LINEAGE_DETECTION,
         .patch_size = 4,
         .embed_dim = shapes[preset->shape].embed_dim,
-        .stages = SWIN_MAX_STAGES,
+        .stages = STAGES,
         .qkv_bias = 1,
         .patch_norm = 1,
         .image_size = {preset->image, preset->image},

@@ -114,6 +114,7 @@ static const accuracy_case cases[] = {
     /* wide enough for several parts of a layer */
     {"small: 448 and 896 channels", .embed = 448, .stages = 2, .depths = {2, 1}, .mlp_ratio = 2,
      .sizes = {{4, 4}, {33, 61}}},
+    {"small: five stages", .embed = 16, .stages = 5, .head_channels = 16, .depths = {1, 1, 2, 1, 2}},
     {"small: 800 channels, one head", .embed = 800, .stages = 1, .head_channels = 800, .square = 5,
      .sizes = {{4, 4}, {33, 17}}},
     /* lineages, on maps smaller than the window, as large, larger, and of no multiple of it */
@@ -379,7 +380,8 @@ static void case_is_accurate(void **state)
         expectation e = expect(&weights, rounded, &image);
         for (size_t w = 0; w < count; w++) {
             swin_maps maps =
-                picture_maps(model, sizes[i][0], sizes[i][1], 1, 0xf, w % 2 == 0 ? SWIN_LAYOUT_NCHW : SWIN_LAYOUT_NHWC);
+                picture_maps(model, sizes[i][0], sizes[i][1], 1, (1u << STAGES) - 1,
+                             w % 2 == 0 ? SWIN_LAYOUT_NCHW : SWIN_LAYOUT_NHWC);
             run(&ways[w], c, &image, &maps);
             compare(c, &ways[w], &maps, &e, sizes[i]);
             picture_maps_release(&maps);

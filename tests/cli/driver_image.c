@@ -32,7 +32,7 @@ static void wrong_command_lines(void **state)
     (void)state;
     program_assert_failure(program_run(NULL, "-q"), 2, "no image given");
     program_assert_failure(program_run(NULL, "x.png --threads -1"), 2, "--threads -1");
-    program_assert_failure(program_run(NULL, "x.png --levels 4"), 2, "--levels 4");
+    program_assert_failure(program_run(NULL, "x.png --levels 5"), 2, "--levels 5");
     program_assert_failure(program_run(NULL, "x.png --no-such-option"), 2, "--no-such-option is no option");
 }
 

@@ -87,7 +87,7 @@ static void everything(void **state)
     for (int s = 0; s < SWIN_MAX_STAGES; s++) {
         assert_int_equal(options.model.window[s][0], 7);
         assert_int_equal(options.model.window[s][1], 7);
-        assert_int_equal(options.model.pretrained_window[s][1], s == 3 ? 6 : 12);
+        assert_int_equal(options.model.pretrained_window[s][1], s == 3 ? 6 : s < 4 ? 12 : 0);
     }
     assert_int_equal(options.model.image_size[0], 192);
     assert_int_equal(options.model.image_size[1], 256);
@@ -183,18 +183,18 @@ static void refusals(void **state)
         {"x.png --max-pixels 0", "--max-pixels 0: expected"},
         {"x.png --max-pixels 3000M", "expected"},
         {"x.png --max-pixels lots", "expected"},
-        {"x.png --levels 4", "--levels 4: expected"},
+        {"x.png --levels 5", "--levels 5: expected"},
         {"x.png --levels 0,0", "level 0 is there twice"},
         {"x.png --levels 0,", "expected"},
         {"x.png --levels ,0", "expected"},
         {"x.png --levels c1", "expected"},
-        {"x.png --levels c6", "expected"},
+        {"x.png --levels c7", "expected"},
         {"x.png --levels c22", "expected"},
         {"x.png --levels 0c2", "expected"},
         {"x.png --levels c2,0", "level 0 is there twice"},
-        {"x.png --levels c2,c3,c4,c5,c2", "expected"},
-        {"x.png --levels c2,c3,c4,c5,c", "expected"},
-        {"x.png --levels 0,1,2,3,0", "expected"},
+        {"x.png --levels c2,c3,c4,c5,c6,c2", "expected"},
+        {"x.png --levels c2,c3,c4,c5,c6,c", "expected"},
+        {"x.png --levels 0,1,2,3,4,0", "expected"},
         {"x.png --layout chwn", "expected one of nchw, nhwc"},
         {"x.png --precision fp8", "expected one of auto, f32, bf16"},
         {"x.png --lineage caffe", "expected one of auto, detection, microsoft, torchvision"},
@@ -212,7 +212,7 @@ static void refusals(void **state)
         {"x.png --window 0", "--window 0: expected the side of a window, 1 to 128 tokens"},
         {"x.png --window 129", "--window 129: expected the side of a window, 1 to 128 tokens"},
         {"x.png --prefix", "--prefix needs a value"},
-        {"x.png --window 7,7,7,7,7", "expected"},
+        {"x.png --window 7,7,7,7,7,7", "expected"},
         {"x.png --window 7x", "expected"},
         {"x.png --image-size 224", "expected HEIGHTxWIDTH"},
         {"x.png --attention 1", "--attention 1: expected STAGE,BLOCK or STAGE,BLOCK,HEAD"},

@@ -170,8 +170,8 @@ def _models(cases: dict[str, bytes]) -> None:
     put("window-too-large.mismatch", lambda t: t.update({TABLE: zeros(257 * 257, 1)}))
     put("window-not-square.mismatch", lambda t: t.update({TABLE: zeros(10, 1)}))
     put("two-models.mismatch", lambda t: t.update({"teacher." + k: v for k, v in list(t.items())}))
-    put("stage-four.unsupported", lambda t: t.update(
-        {k.replace("layers.0", "layers.4"): v for k, v in list(t.items()) if "layers.0" in k}))
+    put("stage-five.unsupported", lambda t: t.update(
+        {k.replace("layers.0", "layers.5"): v for k, v in list(t.items()) if "layers.0" in k}))
     put("block-missing.mismatch", lambda t: t.update(
         {k.replace("blocks.0", "blocks.2"): v for k, v in list(t.items()) if "blocks.0" in k}))
     put("heads-do-not-divide.mismatch", lambda t: t.update({TABLE: zeros(9, 3)}))

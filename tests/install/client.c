@@ -24,7 +24,7 @@ int main(void)
     if (swin_config_preset(&config, sizeof config, "swin_tiny_patch4_window7_224", &err) != SWIN_OK)
         goto fail;
     config.embed_dim = 32;
-    for (s = 0; s < SWIN_MAX_STAGES; s++) {
+    for (s = 0; s < config.stages; s++) {
         config.depths[s] = 1;
         config.heads[s] = 1 << s;
     }

@@ -11,7 +11,7 @@ int main()
     try {
         swin::config config = swin::preset("swin_tiny_patch4_window7_224");
         config.embed_dim = 32;
-        for (int s = 0; s < SWIN_MAX_STAGES; s++) {
+        for (int s = 0; s < config.stages; s++) {
             config.depths[s] = 1;
             config.heads[s] = 1 << s;
         }

@@ -106,7 +106,7 @@ static void impossible_configurations_are_refused(void **state)
         {"embed_dim", FIELD(embed_dim), 0, 1},
         {"embed_dim", FIELD(embed_dim), INT32_MAX, 1},
         {"stages", FIELD(stages), 0, 1},
-        {"stages", FIELD(stages), 5, 1},
+        {"stages", FIELD(stages), 6, 1},
         {"stage 3", FIELD(stages), 3, 1},
         {"depths", FIELD(depths[2]), 0, 1},
         {"depths", FIELD(depths[2]), INT32_MAX, 1},

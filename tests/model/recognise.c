@@ -132,8 +132,8 @@ static void gaps_in_depth_are_named(void **state)
     }
     static const float value[12] = {0};
     file = detection_file(1, "");
-    tensor_file_add_f32(&file, "layers.4.blocks.0.norm1.weight", value, 1, 12);
-    must_refuse(write_and_free(&file), NULL, SWIN_ERR_UNSUPPORTED, "\"layers.4.blocks.0.norm1.weight\" is of stage 4");
+    tensor_file_add_f32(&file, "layers.5.blocks.0.norm1.weight", value, 1, 12);
+    must_refuse(write_and_free(&file), NULL, SWIN_ERR_UNSUPPORTED, "\"layers.5.blocks.0.norm1.weight\" is of stage 5");
     file = detection_file(1, "");
     tensor_file_add_f32(&file, "layers.3.blocks.2000.norm1.weight", value, 1, 12);
     must_refuse(write_and_free(&file), NULL, SWIN_ERR_UNSUPPORTED, "block 2000");

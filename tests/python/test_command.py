@@ -230,7 +230,7 @@ def test_dump_of_a_picture(tmp_path):
      "argument --window: 'a' is no window in tokens, such as 7 or 7x12, nor one for each stage: 16,16,16,8"),
     (["info", WEIGHTS, "--window", "7x"], 2, "'7x' is no window"),
     (["info", WEIGHTS, "--window", "0"], 2, "'0' is no window"),
-    (["info", WEIGHTS, "--window", "7,7,7,7,7"], 2, "is no window"),
+    (["info", WEIGHTS, "--window", "7,7,7,7,7,7"], 2, "is no window"),
     (["info", WEIGHTS, "--image-size", "224"], 2, "'224' is no HEIGHTxWIDTH in pixels, such as 224x224"),
     (["info", WEIGHTS, "--window", "7,7"], 1, "libswin: window is [7, 7], of 2 stages, but the model has 3 stages\n"),
     (["info", WEIGHTS, "--window", "7,7,7"], 0, ""),

@@ -307,7 +307,7 @@ def test_what_is_no_image(model, bad, message):
     ({"levels": [1, 1]}, r"levels are \[1, 1\]"),
     ({"levels": [1, "c3"]}, r"levels are \[1, 1\]"),
     ({"levels": ["c5"]}, r"levels are \[3\], different ones from 0 to 2 expected"),
-    ({"levels": ["res3"]}, r"levels are \['res3'\], a list of numbers from 0 to 3 or of names from 'c2' to 'c5' exp"),
+    ({"levels": ["res3"]}, r"levels are \['res3'\], a list of numbers from 0 to 4 or of names from 'c2' to 'c6' exp"),
     ({"levels": "c3"}, "levels are 'c3', a list"),
     ({"levels": 1}, "levels are 1, a list"),
     ({"levels": [1.5]}, r"levels are \[1.5\], a list"),

@@ -23,7 +23,7 @@ from .prototypes import (LAYOUTS, LINEAGES, MAX_STAGES, OUT_NORMS, PRECISIONS, T
                          check, initialised, library)
 from .session import Sessions
 
-#: 0 to 3, or "c2" to "c5".
+#: 0 to 3, or "c2" to "c5"; 4, "c6", where there is a fifth stage.
 Level = Union[int, str]
 
 #: What to compute: level, shape and number of floats of one image's map.

@@ -21,7 +21,7 @@ from typing import Any, Iterator
 from .errors import LibraryError, from_status
 
 ABI_VERSION = 0
-MAX_STAGES = 4
+MAX_STAGES = 5
 
 _PerStage = c_int32 * MAX_STAGES
 _Pair = c_int32 * 2
