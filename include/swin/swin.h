@@ -27,8 +27,8 @@
  *
  * Surroundings. A function computes with the default rounding, whatever its caller's, and gives that back; it cannot be
  * cancelled while it is inside. On a CPU with AMX the first model asks Linux for it, which afterwards wants alternate
- * signal stacks of at least sysconf(_SC_MINSIGSTKSZ) bytes in the whole process, and does not give it where a smaller one
- * is in use: libswin then does without, swin_session_info tells. Memory that oneDNN 2.6 cannot get for itself while it
+ * signal stacks of at least sysconf(_SC_MINSIGSTKSZ) bytes in the whole process, and refuses where a smaller one is in
+ * use: libswin then does without, as swin_session_info tells. Memory that oneDNN 2.6 cannot get for itself while it
  * prepares a product is beyond libswin: it may end the process.
  *
  * Structs that may grow start with `size_t struct_size`, set by the matching _init function. Fields are only ever
