@@ -19,6 +19,6 @@ void sw_surroundings_leave(sw_surroundings *outside);
 
 /* The first declaration of a function: until it returns. Threads started within keep the default. */
 #define SW_OWN_SURROUNDINGS \
-    __attribute__((cleanup(sw_surroundings_leave))) sw_surroundings outside = sw_surroundings_enter()
+    __attribute__((cleanup(sw_surroundings_leave), unused)) sw_surroundings outside = sw_surroundings_enter()
 
 #endif
