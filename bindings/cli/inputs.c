@@ -58,11 +58,13 @@ static bool add_problem(struct inputs *inputs, const char *path, const char *pro
 static int count_other_files(const char *path)
 {
     struct dirent **entries = NULL;
-    const int count = scandir(path, &entries, is_other_file, NULL);
+    const int count = scandir(path, &entries, is_other_file, by_name);
+    if (count < 0)
+        return 0;
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);
-    return count > 0 ? count : 0;
+    return count;
 }
 
 static bool add_directory(struct inputs *inputs, const char *path)

@@ -92,11 +92,14 @@ static bool is_map_name(const char *text)
 /* Levels by number, or by the name of their map. */
 static bool parse_levels(struct options *options, const char *text, struct failure *failure)
 {
+    static const char digits[] = "0123456789";
     char numbers[16] = "";
     size_t length = 0;
     for (const char *at = text; *at != '\0' && length < sizeof numbers; at++) {
-        const bool name = (at == text || at[-1] == ',') && is_map_name(at);
-        numbers[length++] = name ? (char)(*++at - 2) : *at;
+        if ((at == text || at[-1] == ',') && is_map_name(at))
+            numbers[length++] = digits[*++at - '2'];
+        else
+            numbers[length++] = *at;
     }
     int32_t levels[SWIN_MAX_STAGES];
     int count = 0;
